@@ -1,0 +1,37 @@
+"""The command line: `deepbroad COMMAND`. One command, one file; only here does anything print."""
+
+from typing import Annotated
+
+import typer
+
+from deepbroad import __version__
+from deepbroad.cli.demo import demo
+
+app = typer.Typer(
+    name="deepbroad",
+    help="Exact, fast and explainable classification of tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    """Print the version and leave."""
+    if wanted:
+        typer.echo(f"deepbroad {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """Options that stand before a command."""

@@ -1,0 +1,85 @@
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import deepbroad
+from deepbroad.cli import app
+
+needs_estimators = pytest.mark.skipif(
+    not hasattr(deepbroad, "DBLClassifier"), reason="the estimators do not exist yet"
+)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def flatten(text):
+    """Undo the wrapping of lines and panels, which depends on the width of the terminal."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def test_version_is_the_package_version():
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.output == f"deepbroad {deepbroad.__version__}\n"
+
+
+def test_help_lists_the_commands():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "demo" in result.output
+
+
+def test_importing_the_library_leaves_the_command_line_and_plots_alone():
+    code = (
+        "import sys, deepbroad, deepbroad.datasets, deepbroad.measures;"
+        "print([name for name in ('typer', 'rich', 'matplotlib') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_importing_the_command_line_leaves_plots_alone():
+    code = "import sys, deepbroad.cli; print('matplotlib' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
+@needs_estimators
+def test_demo_prints_its_table_and_draws_its_picture(tmp_path):
+    result = run("demo", "--rows", 2000, "--out", tmp_path / "new" / "folder")
+    assert result.exit_code == 0, result.output
+    for text in ("A1JE", "A2JE", "LR²", "DBL²", "100 trees", "RMSE", "log loss", "predict (s)"):
+        assert text in result.output
+    picture = tmp_path / "new" / "folder" / "convergence.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "convergence.png" in result.output.replace("\n", "")
+
+
+@needs_estimators
+def test_demo_without_matplotlib_still_prints_its_table(tmp_path, monkeypatch):
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    result = run("demo", "--rows", 1000, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "log loss" in result.output
+    assert 'pip install "deepbroad[report]"' in flatten(result.output)
+    assert not (tmp_path / "convergence.png").exists()
+
+
+@pytest.mark.parametrize("rows", ["0", "999", "many"])
+def test_demo_refuses_too_few_rows_in_a_sentence(rows):
+    result = run("demo", "--rows", rows)
+    assert result.exit_code == 2
+    assert "Invalid value for '--rows'" in flatten(result.output)
+    assert "Traceback" not in result.output
+
+
+def test_demo_refuses_a_file_as_its_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("demo", "--out", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "is a file" in flatten(result.output)
