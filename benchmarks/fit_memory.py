@@ -1,0 +1,80 @@
+"""Growth of resident memory in the fit of DBL² on poker-hand, against what the fit must hold.
+
+A fresh process makes the table, fits a small one so that compiled code is loaded, resets the
+kernel's peak counter and fits: the growth is the peak (VmHWM) minus what was resident before
+(VmRSS). The bound is 3 × (codes + scores + parameters × L-BFGS history) + 50 MB, with one byte
+per code, float32 scores for every class (unpadded), and 10 float64 vectors of the parameters,
+which are the pairs that training rows show times the classes. Linux only.
+
+    python benchmarks/fit_memory.py
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from common import REPEATS, OneHot, encode_categories, report, split
+
+from deepbroad import DBLClassifier
+
+HISTORY = 10
+MEGABYTE = 1e6
+WARM_UP_ROWS = 2000
+
+
+def read_status(field: str) -> int:
+    """Return a memory field of this process in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no field {field}.")
+
+
+def measure_growth(rows: int | None) -> int:
+    """Fit in this process and return by how many bytes its resident memory grew at most."""
+    data = split("poker-hand", rows=rows)
+    DBLClassifier.paper(2).fit(data.X_train[:WARM_UP_ROWS], data.y_train[:WARM_UP_ROWS])
+    before = read_status("VmRSS")
+    # Writing 5 sets the peak back to what is resident now; without it, making the table counts.
+    Path("/proc/self/clear_refs").write_text("5")
+    DBLClassifier.paper(2).fit(data.X_train, data.y_train)
+    return read_status("VmHWM") - before
+
+
+def compute_bound(rows: int | None) -> float:
+    """Return the bound in bytes."""
+    data = split("poker-hand", rows=rows)
+    codes = encode_categories(data.X_train)
+    n_classes = np.unique(data.y_train).size
+    scores = data.y_train.size * n_classes * 4
+    parameters = OneHot(codes, n=2).n_columns * n_classes
+    return 3 * (codes.size + scores + parameters * HISTORY * 8) + 50 * MEGABYTE
+
+
+def main() -> None:
+    """Measure in fresh processes and print the median growth over the bound."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, help="hands, default 1,025,010")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="processes, default 5")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        print(measure_growth(chosen.rows))
+        return
+    command = [sys.executable, __file__, "--child"]
+    command += [] if chosen.rows is None else ["--rows", str(chosen.rows)]
+    growths = [
+        int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(chosen.repeats)
+    ]
+    growth, bound = median(growths), compute_bound(chosen.rows)
+    found = f"{growth / MEGABYTE:.0f} MB, {growth / bound:.2f} of bound"
+    target = f"≤ {bound / MEGABYTE:.0f} MB"
+    report("poker-hand, growth in the fit, n=2", found, target, growth <= bound)
+
+
+if __name__ == "__main__":
+    main()
