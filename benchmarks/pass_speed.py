@@ -9,7 +9,7 @@ alternated passes.
     python benchmarks/pass_speed.py
     python benchmarks/pass_speed.py --only connect-4 --repeats 11
 
-Covertype's matrix has 400 million entries and the process about 4.5 GB.
+Covertype's matrix has 400 million entries; the process takes about 4.5 GB.
 """
 
 import argparse
