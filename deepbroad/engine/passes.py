@@ -1,0 +1,203 @@
+"""Full passes over a source: counts, and loss with gradient. Each is a sum over blocks of rows.
+
+Blocks, tiles and private copies never depend on the number of threads, and every sum is taken in
+their order: so the number of threads changes no bit of any result.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from deepbroad.data.source import BLOCK_ROWS, Block, Source
+from deepbroad.engine.fused import FusedTables
+from deepbroad.engine.threads import Threads, split_range
+from deepbroad.kernels.cells import collect_cells, place_cells
+from deepbroad.kernels.lookup import TILE, scatter_rows, score_rows
+from deepbroad.kernels.softmax import softmax_rows
+from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.plan import Plan
+
+# Rows handed to a thread at least; below, a pass runs in the calling thread.
+MIN_ROWS = 8 * TILE
+# With fewer tables than this, rows are split too, each part adding to a copy of its own.
+MIN_SCATTER_TASKS = 4
+
+
+class Scatter:
+    """Adds rows' values to the entries of all tables, block after block.
+
+    Single-precision sums are moved into double ones after every block where that is cheap against
+    the block itself, so that rounding does not grow with the number of rows.
+    """
+
+    def __init__(self, plan: Plan, rows: int, width: int, dtype: np.dtype, threads: Threads):
+        small = plan.n_entries * 8 <= min(rows, BLOCK_ROWS)
+        self.copies = -(-MIN_SCATTER_TASKS // plan.n_tables) if small else 1
+        double = dtype == np.float64 or (
+            rows > BLOCK_ROWS and plan.n_entries * 8 <= BLOCK_ROWS * plan.n_tables
+        )
+        self.tables = FusedTables(plan, width, np.dtype(np.float64 if double else dtype), threads)
+        # One copy in the tables' own dtype adds straight into them.
+        self._direct = self.copies == 1 and self.tables.entries.dtype == dtype
+        shape = (self.copies, plan.n_entries * width)
+        self._buffer = self.tables.entries[None] if self._direct else np.zeros(shape, dtype)
+        self._threads = threads
+
+    def clear(self) -> None:
+        """Start from zero."""
+        self.tables.entries[:] = 0
+
+    def add(self, codes: np.ndarray, values: np.ndarray) -> None:
+        """Add the values (rows * width) of a block of rows with these group codes."""
+        plan, width = self.tables.plan, self.tables.width
+        rows = codes.shape[1]
+        parts = self._threads.count if rows * plan.n_tables > MIN_ROWS else 1
+        lanes = lanes_for(width)
+        tasks = [
+            partial(
+                scatter_rows, codes, start, stop, first, last, plan.index,
+                values[start * width :], self._buffer[copy], lanes, width,
+            )
+            for copy, (start, stop) in enumerate(split_range(rows, self.copies, TILE))
+            for first, last in split_range(plan.n_tables, parts)
+        ]  # fmt: skip
+        self._threads.run(tasks)
+        if not self._direct:
+            for copy in self._buffer:
+                self.tables.entries += copy
+                copy[:] = 0
+
+
+def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of each class (C,) and of each cell and class (n_cells, C), in float64.
+
+    Counting is scattering one-hot labels.
+    """
+    width = lane_count(source.n_classes)
+    scatter = Scatter(plan, source.n_rows, width, np.dtype(np.float64), threads)
+    class_counts = np.zeros(source.n_classes)
+    one_hot = np.empty((min(source.n_rows, BLOCK_ROWS), width))
+    for block in source.blocks():
+        rows = len(block.labels)
+        weights = 1.0 if block.weights is None else block.weights
+        one_hot[:rows] = 0.0
+        one_hot[np.arange(rows), block.labels] = weights
+        class_counts += one_hot[:rows, : source.n_classes].sum(axis=0)
+        scatter.add(block.codes, one_hot[:rows].reshape(-1))
+    scatter.tables.reduce()
+    return class_counts, scatter.tables.cells.reshape(-1, width)[:, : source.n_classes]
+
+
+class LossPass:
+    """Loss and gradient of a softmax over all rows, for given class scores and cell parameters.
+
+    Parameters
+    ----------
+    source : Source
+        Blocks whose codes are those of the plan's groups.
+    plan : Plan
+        The fused tables.
+    reached : ndarray of shape (n_reached,)
+        Cells that are parameters.
+    scale : ndarray of shape (n_reached, C)
+        s, so that a cell's scores are s·u.
+    fixed : ndarray of shape (n_cells, C - 1) or None
+        Scores relative to class 0 of cells that are no parameters; None means 0.
+    dtype : dtype
+        float32, or float64 where precision matters more than speed.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        plan: Plan,
+        *,
+        reached: np.ndarray,
+        scale: np.ndarray,
+        fixed: np.ndarray | None,
+        dtype: np.dtype,
+        threads: Threads,
+    ) -> None:
+        self.source, self.plan, self.threads = source, plan, threads
+        self.reached, self.scale = reached, scale
+        self.n_scores = source.n_classes - 1
+        self.width = lane_count(self.n_scores)
+        self.tables = FusedTables(plan, self.width, dtype, threads)
+        if fixed is not None:
+            self.tables.cells.reshape(-1, self.width)[:, : self.n_scores] = fixed
+        self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
+        rows = min(source.n_rows, BLOCK_ROWS)
+        self._values = np.zeros(rows * self.width, dtype)
+        self._ones = np.ones(rows)
+        self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
+
+    def __call__(
+        self, class_scores: np.ndarray, parameters: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return Σ ω·loss, its gradient by class score (C,) and by parameter (n_reached, C)."""
+        ranges = split_range(len(self.reached), self.threads.count, MIN_ROWS)
+        self.threads.run(
+            [
+                partial(
+                    place_cells, a, b, self.reached, self.scale, parameters,
+                    self.tables.cells, self.width,
+                )
+                for a, b in ranges
+            ]
+        )  # fmt: skip
+        self.tables.build()
+        self.scatter.clear()
+        base = np.zeros(self.width, self._values.dtype)
+        base[: self.n_scores] = class_scores[1:] - class_scores[0]
+        sums = np.zeros(1 + self.n_scores)
+        for block in self.source.blocks():
+            sums += self._run_block(block, base)
+        self.scatter.tables.reduce()
+        gradient = np.empty((len(self.reached), self.n_scores + 1))
+        self.threads.run(
+            [
+                partial(
+                    collect_cells, a, b, self.reached, self.scale,
+                    self.scatter.tables.cells, gradient, self.width,
+                )
+                for a, b in ranges
+            ]
+        )  # fmt: skip
+        return float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]]), gradient
+
+    def _run_block(self, block: Block, base: np.ndarray) -> np.ndarray:
+        """Score a block's rows, take their loss and scatter their residuals; return the sums."""
+        rows = len(block.labels)
+        weights = self._ones if block.weights is None else block.weights
+        parts = self.threads.count if rows * self.plan.n_tables > MIN_ROWS else 1
+        self.threads.run(
+            [
+                partial(self._residuals, block.codes, block.labels, weights, base, a, b)
+                for a, b in split_range(rows, parts, TILE)
+            ]
+        )
+        self.scatter.add(block.codes, self._values[: rows * self.width])
+        sums: np.ndarray = self._partial[: -(-rows // TILE)].sum(axis=0)
+        return sums
+
+    def _residuals(
+        self,
+        codes: np.ndarray,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        base: np.ndarray,
+        start: int,
+        stop: int,
+    ) -> None:
+        """Write the residuals of rows start..stop of a block, and their sums by tile."""
+        # A few tiles at a time, so that their scores are still in the cache for the softmax.
+        for low in range(start, stop, MIN_ROWS):
+            high = min(low + MIN_ROWS, stop)
+            values = self._values[low * self.width : high * self.width]
+            score_rows(
+                codes, low, high, self.plan.index, base, self.tables.entries, values,
+                lanes_for(self.width),
+            )  # fmt: skip
+            softmax_rows(
+                values, low, high, labels, weights, self.n_scores, self.width, self._partial
+            )

@@ -1,0 +1,115 @@
+"""Scores and probabilities of rows of codes under a fitted model."""
+
+from functools import cached_property
+
+import numpy as np
+
+from deepbroad.engine.fused import FusedTables
+from deepbroad.engine.threads import Threads, split_range
+from deepbroad.kernels.lookup import TILE, score_rows
+from deepbroad.kernels.softmax import probability_rows
+from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.generative import evidence_rescaling
+from deepbroad.model.groups import encode_groups
+from deepbroad.model.plan import Plan
+from deepbroad.model.scores import ScoreTables
+
+# Rows coded and scored at a time by a thread.
+CHUNK = 16 * TILE
+
+
+class Scorer:
+    """Scores rows of code columns; builds the fused tables once.
+
+    A row whose joint value in some group no training row had is scored column by column instead,
+    with the same result. A value never seen in training makes the tuples that hold it contribute
+    nothing; what is left is rescaled (`evidence_rescaling`).
+    """
+
+    def __init__(self, model: ScoreTables, *, rescale: bool = True) -> None:
+        self.model = model
+        self.rescale = rescale
+        self.n_scores = model.n_classes - 1
+        self.width = lane_count(self.n_scores)
+        self._dtype = model.scores.dtype
+        class_scores, self._cells = model.relative()
+        self._base = np.zeros(self.width, self._dtype)
+        self._base[: self.n_scores] = class_scores
+        self._tables = self._build(model.plan)
+
+    def _build(self, plan: Plan) -> FusedTables:
+        tables = FusedTables(plan, self.width, self._dtype, Threads(1))
+        tables.cells.reshape(-1, self.width)[:, : self.n_scores] = self._cells
+        tables.build()
+        return tables
+
+    @cached_property
+    def _column_tables(self) -> FusedTables:
+        """One group per column, with room for never-seen values."""
+        return self._build(self.model.plan.with_unseen())
+
+    def scores(self, codes: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Return the scores of classes 1.. relative to class 0, (n_rows, C - 1)."""
+        values = np.empty(codes.shape[1] * self.width, self._dtype)
+        self._run(codes, values, None, n_jobs)
+        return values.reshape(-1, self.width)[:, : self.n_scores]
+
+    def probabilities(self, codes: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Return P(y|x), (n_rows, C), float64."""
+        probabilities = np.empty((codes.shape[1], self.model.n_classes))
+        self._run(codes, None, probabilities, n_jobs)
+        return probabilities
+
+    def _run(
+        self,
+        codes: np.ndarray,
+        values: np.ndarray | None,
+        probabilities: np.ndarray | None,
+        n_jobs: int | None,
+    ) -> None:
+        """Fill `values` or `probabilities`, a chunk of rows at a time."""
+
+        def task(first: int, last: int) -> None:
+            for low in range(first, last, CHUNK):
+                high = min(low + CHUNK, last)
+                scored = self._score(codes[:, low:high])
+                if values is not None:
+                    values[low * self.width : high * self.width] = scored
+                if probabilities is not None:
+                    probability_rows(scored, low, high, self.n_scores, self.width, probabilities)
+
+        with Threads(n_jobs) as threads:
+            parts = threads.count if codes.shape[1] > CHUNK else 1
+            ranges = split_range(codes.shape[1], parts, CHUNK)
+            threads.run([lambda r=r: task(*r) for r in ranges])  # type: ignore[misc]
+
+    def _score(self, codes: np.ndarray) -> np.ndarray:
+        """Return the flat padded scores of a chunk."""
+        plan = self.model.plan
+        joint, missing = encode_groups(plan.groups, codes)
+        values = np.empty(codes.shape[1] * self.width, self._dtype)
+        lanes = lanes_for(self.width)
+        score_rows(
+            joint, 0, codes.shape[1], plan.index, self._base, self._tables.entries, values, lanes
+        )
+        if missing.any():
+            rows = np.flatnonzero(missing)
+            values.reshape(-1, self.width)[rows] = self._score_columns(codes[:, rows])
+        return values
+
+    def _score_columns(self, codes: np.ndarray) -> np.ndarray:
+        """Return the padded scores (rows, width) of rows that some group has no code for."""
+        plan = self._column_tables.plan
+        order = [int(group.columns[0]) for group in plan.groups]
+        columns = np.ascontiguousarray(codes[order])
+        values = np.empty(codes.shape[1] * self.width, self._dtype)
+        score_rows(
+            columns, 0, codes.shape[1], plan.index, np.zeros_like(self._base),
+            self._column_tables.entries, values, lanes_for(self.width),
+        )  # fmt: skip
+        evidence = values.reshape(-1, self.width)
+        if self.rescale:
+            unseen = (columns >= plan.terms.cardinalities[order][:, None]).sum(axis=0)
+            depth = int(plan.terms.orders.max())
+            evidence *= evidence_rescaling(len(order), depth, unseen)[:, None]
+        return evidence + self._base

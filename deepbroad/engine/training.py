@@ -1,0 +1,142 @@
+"""Fits: count for the generative models, then minimise the objective for the discriminative ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.passes import LossPass, count_cells
+from deepbroad.engine.threads import Threads
+from deepbroad.model.generative import log_likelihoods, log_priors, partition_weight
+from deepbroad.model.objective import Design, Objective
+from deepbroad.model.plan import Plan
+from deepbroad.model.scores import ScoreTables
+from deepbroad.solvers import Solution, Solver
+from deepbroad.solvers.solver import Callback
+
+
+@dataclass(frozen=True)
+class Family:
+    """What sets one discriminative model apart from another: data for the objective.
+
+    Attributes
+    ----------
+    generative : bool
+        Scale by log θ and start from AnJE (DBL), or scale 1 and start from 0 (LR).
+    alpha : float
+        λ, the strength of the penalty, the same for every cell.
+    to_generative : bool
+        Pull weights towards AnJE's 1/p instead of 0.
+    """
+
+    generative: bool
+    alpha: float
+    to_generative: bool = False
+
+
+class Training:
+    """One training set under one plan: counts once, then fits.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Rows coded in the plan's groups.
+    """
+
+    def __init__(
+        self,
+        source: ArraySource,
+        plan: Plan,
+        *,
+        smoothing: float,
+        dtype: np.dtype,
+        threads: Threads,
+    ) -> None:
+        self.source, self.plan, self.threads = source, plan, threads
+        self.smoothing, self.dtype = smoothing, dtype
+        self.class_counts, self.counts = count_cells(source, plan, threads)
+
+    @cached_property
+    def log_priors(self) -> np.ndarray:
+        """Log π, (C,)."""
+        return log_priors(self.class_counts, self.smoothing)
+
+    def log_likelihoods(self, cells: np.ndarray | slice) -> np.ndarray:
+        """Log θ of some cells, (n, C)."""
+        sizes = self.plan.terms.per_cell(self.plan.terms.sizes)[cells]
+        return log_likelihoods(self.counts[cells], self.class_counts, sizes, self.smoothing)
+
+    def generative(self) -> ScoreTables:
+        """Return AnJE: log π and log θ / p."""
+        scale = self.log_likelihoods(slice(None))
+        scores = scale * partition_weight(self.plan.terms)
+        return ScoreTables(self.plan, self.log_priors, self._cast(scores), self._cast(scale))
+
+    def discriminative(
+        self,
+        family: Family,
+        solver: Solver,
+        *,
+        callbacks: Sequence[Callback] = (),
+        warm: ScoreTables | None = None,
+    ) -> tuple[ScoreTables, Solution]:
+        """Return the model that minimises the objective, and how the solver got there."""
+        reached = np.flatnonzero(self.counts.any(axis=1))
+        shape = (len(reached), self.source.n_classes)
+        weight = partition_weight(self.plan.terms) if family.generative else 0.0
+        scale = self.log_likelihoods(reached) if family.generative else np.ones(shape)
+        target = weight if family.to_generative else 0.0
+        design = Design(
+            scale=self._cast(scale),
+            start=np.full(shape, weight),
+            target=target,
+            strength=family.alpha,
+            class_scale=self.log_priors if family.generative else np.ones(shape[1]),
+            class_start=np.full(shape[1], 1.0 if family.generative else 0.0),
+        )
+        scores = self._unreached(target)
+        run_pass = LossPass(
+            self.source,
+            self.plan,
+            reached=reached,
+            scale=design.scale,
+            fixed=scores[:, 1:] - scores[:, :1] if target else None,
+            dtype=self.dtype,
+            threads=self.threads,
+        )
+        objective = Objective(design, run_pass, float(self.class_counts.sum()))
+        start = objective.start
+        if warm is not None:
+            start = warm_start(objective, warm, reached)
+        solution = solver.minimise(objective, start, callbacks=callbacks)
+        classes, cells = objective.split(solution.u)
+        scores[reached] = design.scale * cells
+        full_scale = self._cast(self.log_likelihoods(slice(None))) if family.generative else None
+        return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
+
+    def _unreached(self, target: float) -> np.ndarray:
+        """Return the scores s·t of every cell as if no training row reached any, (n_cells, C)."""
+        shape = (self.plan.terms.n_cells, self.source.n_classes)
+        if target == 0.0:
+            return np.zeros(shape, self.dtype)
+        sizes = self.plan.terms.sizes
+        empty = np.zeros((len(sizes), shape[1]))
+        fixed = target * log_likelihoods(empty, self.class_counts, sizes, self.smoothing)
+        return self._cast(np.repeat(fixed, sizes, axis=0))
+
+    def _cast(self, array: np.ndarray) -> np.ndarray:
+        return array.astype(self.dtype, copy=False)
+
+
+def warm_start(objective: Objective, warm: ScoreTables, reached: np.ndarray) -> np.ndarray:
+    """Return the parameters that give `warm`'s scores under this objective's scale."""
+    design = objective.design
+    # Where log θ is 0 (a column of one value) the weight has no effect; it stays at the start.
+    cells = np.divide(
+        warm.scores[reached], design.scale, out=design.start.copy(), where=design.scale != 0
+    )
+    scale = design.class_scale
+    classes = np.divide(warm.class_scores, scale, out=design.class_start.copy(), where=scale != 0)
+    return objective.join(classes, cells)

@@ -1,0 +1,34 @@
+"""Move parameters into the cells that tables are built from, and gradients out of them.
+
+Parameters belong to the cells that training rows reach, one per class; cells carry scores relative
+to class 0 (see `softmax`), padded to the vector width.
+"""
+
+import numpy as np
+
+from deepbroad.kernels.jit import jit
+
+
+@jit
+def place_cells(first, last, reached, scale, parameters, cells, width):
+    """Write s·u of class c less s·u of class 0 into the reached cells numbered first..last."""
+    n_classes = parameters.shape[1]
+    for i in range(first, last):
+        base = np.int64(reached[i]) * width
+        zero = scale[i, 0] * parameters[i, 0]
+        for c in range(1, n_classes):
+            cells[base + c - 1] = scale[i, c] * parameters[i, c] - zero
+
+
+@jit
+def collect_cells(first, last, reached, scale, cells, gradient, width):
+    """Write the gradient with respect to u: s times the cell's, class 0 taking less the sum."""
+    n_classes = gradient.shape[1]
+    for i in range(first, last):
+        base = np.int64(reached[i]) * width
+        zero = 0.0
+        for c in range(1, n_classes):
+            value = np.float64(cells[base + c - 1])
+            gradient[i, c] = scale[i, c] * value
+            zero -= value
+        gradient[i, 0] = scale[i, 0] * zero

@@ -1,0 +1,107 @@
+"""Softmax loss and residuals from scores relative to the first class.
+
+Only differences of scores matter to a softmax, so rows carry C - 1 scores: class 0 has score 0.
+Work goes tile by tile with rows innermost, so that every loop but the first and last copy runs
+along contiguous memory.
+"""
+
+import numpy as np
+
+from deepbroad.kernels.exponential import exponentials
+from deepbroad.kernels.jit import jit
+from deepbroad.kernels.lookup import TILE
+
+
+@jit
+def load_tile(values, low, rows, n_scores, width, tile, largest):
+    """Copy rows into tile[class, row] less each row's largest score; tile[n_scores] is class 0."""
+    for r in range(rows):
+        largest[r] = 0
+    for c in range(n_scores):
+        scores = tile[c]
+        for r in range(rows):
+            scores[r] = values[(low + r) * width + c]
+        for r in range(rows):
+            # Written so that a NaN score makes the row's largest NaN, and with it the loss.
+            largest[r] = largest[r] if scores[r] <= largest[r] else scores[r]
+    for c in range(n_scores):
+        scores = tile[c]
+        for r in range(rows):
+            scores[r] -= largest[r]
+    scores = tile[n_scores]
+    for r in range(rows):
+        scores[r] = -largest[r]
+
+
+@jit
+def exponentiate_tile(tile, rows, total, powers):
+    """Replace a tile's scores by their exponentials and add them up per row."""
+    for r in range(rows):
+        total[r] = 0.0
+    for c in range(tile.shape[0]):
+        scores = tile[c]
+        exponentials(scores, rows, powers)
+        # In float64 the largest term, exactly 1, does not swallow the small ones.
+        for r in range(rows):
+            total[r] += scores[r]
+
+
+@jit
+def softmax_rows(values, start, stop, labels, weights, n_scores, width, partial):
+    """Turn scores into weighted residuals p - 1[y = c], and sum loss and residuals per tile.
+
+    Row i of `values` belongs to labels[start + i] and weights[start + i]. partial[t] takes the
+    weighted loss of tile t and then its residual sums, in float64: added up in a fixed order they
+    do not depend on how tiles were spread over threads. `start` is a multiple of TILE.
+    """
+    tile = np.empty((n_scores + 1, TILE), values.dtype)
+    largest = np.empty(TILE, values.dtype)
+    scale = np.empty(TILE, values.dtype)
+    total = np.empty(TILE, np.float64)
+    powers = np.empty(TILE, np.int32)
+    for low in range(0, stop - start, TILE):
+        rows = min(TILE, stop - start - low)
+        first = start + low
+        sums = partial[first // TILE]
+        load_tile(values, low, rows, n_scores, width, tile, largest)
+        loss = 0.0
+        for r in range(rows):
+            label = np.int64(labels[first + r])
+            place = label - 1 if label > 0 else n_scores
+            loss -= weights[first + r] * np.float64(tile[place, r])
+        exponentiate_tile(tile, rows, total, powers)
+        for r in range(rows):
+            loss += weights[first + r] * np.log(total[r])
+            scale[r] = weights[first + r] / total[r]
+        sums[0] = loss
+        for c in range(n_scores):
+            scores = tile[c]
+            sum_c = 0.0
+            for r in range(rows):
+                scores[r] *= scale[r]
+                sum_c += scores[r]
+            sums[1 + c] = sum_c
+            for r in range(rows):
+                values[(low + r) * width + c] = scores[r]
+        for r in range(rows):
+            label = np.int64(labels[first + r])
+            if label > 0:
+                values[(low + r) * width + label - 1] -= weights[first + r]
+                sums[label] -= weights[first + r]
+
+
+@jit
+def probability_rows(values, start, stop, n_scores, width, probabilities):
+    """Write the softmax of the scores of rows start..stop into probabilities[start:stop, C]."""
+    tile = np.empty((n_scores + 1, TILE), values.dtype)
+    largest = np.empty(TILE, values.dtype)
+    total = np.empty(TILE, np.float64)
+    powers = np.empty(TILE, np.int32)
+    for low in range(0, stop - start, TILE):
+        rows = min(TILE, stop - start - low)
+        load_tile(values, low, rows, n_scores, width, tile, largest)
+        exponentiate_tile(tile, rows, total, powers)
+        for c in range(n_scores + 1):
+            column = c + 1 if c < n_scores else 0
+            for r in range(rows):
+                probabilities[start + low + r, column] = tile[c, r] / total[r]

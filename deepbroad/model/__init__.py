@@ -1,0 +1,1 @@
+"""The mathematics: terms, fused tables and their plan, generative estimates, the objective."""

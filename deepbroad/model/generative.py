@@ -1,0 +1,46 @@
+"""Generative estimates: smoothed probabilities from counts, and the weights that AnJE gives them."""
+
+import numpy as np
+
+from deepbroad.model.terms import Terms
+
+
+def log_priors(class_counts: np.ndarray, smoothing: float) -> np.ndarray:
+    """Return log π_y, π_y = (#_y + m/C) / (N + m), of shape (C,)."""
+    n_classes = len(class_counts)
+    total = class_counts.sum()
+    return np.log((class_counts + smoothing / n_classes) / (total + smoothing))
+
+
+def log_likelihoods(
+    counts: np.ndarray, class_counts: np.ndarray, sizes: np.ndarray, smoothing: float
+) -> np.ndarray:
+    """Return log θ, θ = (#_{x,y} + m/|x|) / (#_y + m), of the shape of `counts`.
+
+    `counts` is (..., C); `sizes` is |x_α| of each counted cell, (...).
+    """
+    prior = (smoothing / np.asarray(sizes, float))[..., None]
+    return np.log(counts + prior) - np.log(class_counts + smoothing)
+
+
+def partition_weight(terms: Terms) -> float:
+    """Return 1/p, p = C(a-1, n-1): in how many tuples a column is, on average over the columns used.
+
+    For all tuples of n columns that is the number of partitions that AnJE averages.
+    """
+    used = len(np.unique(terms.members[terms.members >= 0]))
+    return used / float(terms.orders.sum())
+
+
+def evidence_rescaling(a: int, n: int, unseen: np.ndarray) -> np.ndarray:
+    """Return C(a-1, n-1) / C(a-k-1, n-1) for rows with k never-seen values, 1 where k or n is small.
+
+    A tuple with a never-seen value contributes nothing, so such a row keeps C(a-k, n) tuples of
+    C(a, n); this factor gives what is left the weight that AnJE over a - k columns would give it.
+    """
+    unseen = np.asarray(unseen)
+    factor = np.ones(len(unseen))
+    for i in range(1, n):
+        left = a - unseen - i
+        factor *= np.where(left > 0, (a - i) / np.maximum(left, 1), 1.0)
+    return np.where(a - unseen >= n, factor, 1.0)

@@ -1,0 +1,133 @@
+"""Groups of code columns that are joined into one code, numbered over the joint values seen."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deepbroad.kernels.joint import join_keys, look_up_keys
+
+# Above this many possible keys a sorted search replaces the direct table (16 MiB of int32).
+DIRECT_KEYS = 1 << 22
+# A joint key must fit into int64.
+MAX_KEYS = 1 << 62
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that share one code; code j stands for the joint value with key `keys[j]`.
+
+    A key writes the columns' codes as digits in mixed radix V_i + 1, so that the code V_i of a
+    value never seen in training is a digit too, and never one of the keys.
+    """
+
+    columns: np.ndarray
+    cardinalities: np.ndarray
+    keys: np.ndarray
+
+    @classmethod
+    def single(cls, column: int, cardinality: int) -> "Group":
+        """Return the group of one column, whose joint values are all its values."""
+        return cls(np.array([column]), np.array([cardinality]), np.arange(cardinality))
+
+    @property
+    def size(self) -> int:
+        """The number of joint values."""
+        return len(self.keys)
+
+    @property
+    def radices(self) -> np.ndarray:
+        """The base of each column's digit in a key."""
+        return self.cardinalities + 1
+
+    @cached_property
+    def digits(self) -> np.ndarray:
+        """Code of each column at each joint value, (n_columns, size)."""
+        return np.array(np.unravel_index(self.keys, self.radices), np.int64)
+
+    @cached_property
+    def _direct(self) -> np.ndarray | None:
+        """Return the code of every possible key, -1 if not seen; None if there are too many."""
+        n_keys = int(np.prod(self.radices))
+        if n_keys > DIRECT_KEYS:
+            return None
+        table = np.full(n_keys, -1, np.int32)
+        table[self.keys] = np.arange(self.size, dtype=np.int32)
+        return table
+
+    def key_rows(self, codes: np.ndarray) -> np.ndarray:
+        """Return the key of each row of the code columns `codes`, int64."""
+        keys = np.empty(codes.shape[1], np.int64)
+        join_keys(codes, self.columns, self.radices, keys)
+        return keys
+
+    def distinct_keys(self, codes: np.ndarray) -> np.ndarray:
+        """Return the sorted keys that rows have, but for those with a never-seen value."""
+        keys = self.key_rows(codes)
+        n_keys = int(np.prod(self.radices))
+        if n_keys <= DIRECT_KEYS:
+            present = np.zeros(n_keys, bool)
+            present[keys] = True
+            keys = np.flatnonzero(present)
+        else:
+            keys = np.unique(keys)
+        # Rows of weight 0 may hold values that count as never seen.
+        digits = np.array(np.unravel_index(keys, self.radices))
+        return keys[(digits < self.cardinalities[:, None]).all(axis=0)]
+
+    def encode(self, codes: np.ndarray, joint: np.ndarray) -> np.ndarray:
+        """Write the joint code of each row into `joint`; return which rows have none.
+
+        Rows without a code, whose joint value no training row had, get code 0.
+        """
+        keys = self.key_rows(codes)
+        if self._direct is not None:
+            missing: np.ndarray = look_up_keys(keys, self._direct, 0, joint)
+            return missing
+        found = np.minimum(np.searchsorted(self.keys, keys), self.size - 1)
+        missing = self.keys[found] != keys
+        found[missing] = 0
+        joint[:] = found
+        return missing
+
+    def with_unseen(self) -> "Group":
+        """Return the group of a single column with its never-seen value as one value more."""
+        if len(self.columns) != 1:
+            raise ValueError("only a group of one column can take its unseen value in")
+        return Group(self.columns, self.cardinalities, np.arange(self.cardinalities[0] + 1))
+
+
+def code_dtype(groups: Sequence[Group]) -> np.dtype:
+    """Return the smallest unsigned dtype that holds the codes of all groups."""
+    return np.min_scalar_type(max(group.size for group in groups) - 1)
+
+
+def encode_groups(groups: tuple[Group, ...], codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return group codes (n_groups, n_rows) and which rows have a joint value never seen."""
+    joint = np.empty((len(groups), codes.shape[1]), code_dtype(groups))
+    missing = np.zeros(codes.shape[1], bool)
+    for g, group in enumerate(groups):
+        missing |= group.encode(codes, joint[g])
+    return joint, missing
+
+
+def observe_groups(
+    partition: Sequence[Sequence[int]], cardinalities: np.ndarray, blocks: Iterable[np.ndarray]
+) -> tuple[Group, ...]:
+    """Return the groups of a partition of the columns, with the joint values that blocks show."""
+    groups = [
+        Group.single(columns[0], int(cardinalities[columns[0]]))
+        if len(columns) == 1
+        else Group(np.array(columns), cardinalities[list(columns)], np.empty(0, np.int64))
+        for columns in partition
+    ]
+    seen = [group.keys for group in groups]
+    for codes in blocks:
+        for g, group in enumerate(groups):
+            if len(group.columns) > 1:
+                seen[g] = np.union1d(seen[g], group.distinct_keys(codes))
+    return tuple(
+        Group(group.columns, group.cardinalities, keys)
+        for group, keys in zip(groups, seen, strict=True)
+    )

@@ -1,0 +1,146 @@
+"""Choose the groups of columns whose fusion makes a pass cheapest.
+
+Start from one group per column and keep joining the two groups whose union saves the most, by the
+cost model: fewer tables mean fewer look-ups per row, more joint values mean more entries to build.
+"""
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from deepbroad.kernels.joint import count_distinct
+from deepbroad.model.cost import build_cost, lookup_cost
+from deepbroad.model.groups import MAX_KEYS
+
+# Rows that estimate how many joint values two groups would have.
+SAMPLE_ROWS = 1 << 15
+# Larger groups would need more than 16 bits per code, and tables that no cache holds.
+MAX_GROUP = 1 << 12
+
+
+def plan_groups(
+    sample: np.ndarray, cardinalities: np.ndarray, *, depth: int, rows: int, width: int
+) -> list[tuple[int, ...]]:
+    """Return the partition of the columns into groups.
+
+    Parameters
+    ----------
+    sample : ndarray of shape (n_columns, n_sample)
+        Codes of some training rows, without never-seen values.
+    cardinalities : ndarray of shape (n_columns,)
+        V_i of each column.
+    depth : int
+        The depth of the deepest terms.
+    rows : int
+        How many rows a pass has.
+    width : int
+        Numbers per table entry.
+    """
+    search = GroupSearch(sample, cardinalities, depth, rows, width)
+    while search.join_best():
+        pass
+    return [tuple(sorted(columns)) for columns in search.columns]
+
+
+@dataclass
+class JoinCosts:
+    """Estimates a pass's cost as if every set of `depth` groups had one table."""
+
+    depth: int
+    rows: int
+    width: int
+
+    def total(self, sizes: np.ndarray, n_columns: int) -> float:
+        """Return the nanoseconds of a pass over groups of these sizes."""
+        n = min(self.depth, len(sizes))
+        entries = symmetric_sums(np.array([np.sum(sizes**k) for k in range(1, n + 1)]), n)[n]
+        return float(self.of(len(sizes), entries, n_columns))
+
+    def of(self, n_groups: int, entries: np.ndarray, n_columns: int) -> np.ndarray:
+        """Return the cost of all tables of `n_groups` groups with so many entries in all."""
+        tables = comb(n_groups, min(self.depth, n_groups))
+        per_row = tables * lookup_cost(entries / tables, self.width)
+        # Building a table streams it once per column of its first group.
+        return self.rows * per_row + build_cost(1.0, self.width) * entries * n_columns / n_groups
+
+
+class GroupSearch:
+    """The greedy search: groups so far, and estimated joint sizes of all pairs of them."""
+
+    def __init__(
+        self, sample: np.ndarray, cardinalities: np.ndarray, depth: int, rows: int, width: int
+    ) -> None:
+        self.columns: list[tuple[int, ...]] = [(c,) for c in range(len(cardinalities))]
+        self.codes = [np.ascontiguousarray(column) for column in sample]
+        self.sizes = np.asarray(cardinalities, float)
+        self.keys = self.sizes + 1.0  # possible keys of each group, see `Group`
+        self.costs = JoinCosts(depth, rows, width)
+        self.joint = np.full((len(self.sizes),) * 2, np.inf)
+        for g in range(len(self.sizes)):
+            self._estimate_pairs(g, range(g + 1, len(self.sizes)))
+
+    def _estimate_pairs(self, g: int, others: range | list[int]) -> None:
+        """Estimate how many joint values group g has with each of the others."""
+        for h in others:
+            low, high = min(g, h), max(g, h)
+            possible = self.sizes[g] * self.sizes[h]
+            # The joint size is at least the larger of the two; so hopeless pairs are not counted.
+            if max(self.sizes[g], self.sizes[h]) > MAX_GROUP or possible > MAX_GROUP**2:
+                continue
+            if self.keys[g] * self.keys[h] >= MAX_KEYS:
+                continue
+            n_right = int(self.sizes[h])
+            seen = np.zeros(int(self.sizes[g]) * n_right, np.uint8)
+            self.joint[low, high] = count_distinct(self.codes[g], self.codes[h], n_right, seen)
+
+    def join_best(self) -> bool:
+        """Join the two groups whose union saves the most; False if none saves anything."""
+        n_groups = len(self.sizes)
+        if n_groups < 2:
+            return False
+        lefts, rights = np.nonzero(self.joint <= MAX_GROUP)
+        if len(lefts) == 0:
+            return False
+        joint = self.joint[lefts, rights]
+        depth = min(self.costs.depth, n_groups - 1)
+        powers = np.stack(
+            [
+                np.sum(self.sizes**k) - self.sizes[lefts] ** k - self.sizes[rights] ** k + joint**k
+                for k in range(1, depth + 1)
+            ]
+        )
+        entries = symmetric_sums(powers, depth)[depth]
+        n_columns = sum(map(len, self.columns))
+        after = self.costs.of(n_groups - 1, entries, n_columns)
+        best = int(np.argmin(after))
+        if after[best] >= self.costs.total(self.sizes, n_columns):
+            return False
+        self._join(int(lefts[best]), int(rights[best]))
+        return True
+
+    def _join(self, g: int, h: int) -> None:
+        """Replace groups g < h by their union, placed at g."""
+        pair = self.codes[g].astype(np.int64) * int(self.sizes[h]) + self.codes[h]
+        values, codes = np.unique(pair, return_inverse=True)
+        self.codes[g] = codes.astype(np.min_scalar_type(len(values)))
+        self.columns[g] += self.columns[h]
+        self.sizes[g] = len(values)
+        self.keys[g] *= self.keys[h]
+        del self.codes[h], self.columns[h]
+        self.sizes, self.keys = np.delete(self.sizes, h), np.delete(self.keys, h)
+        self.joint = np.delete(np.delete(self.joint, h, axis=0), h, axis=1)
+        self.joint[g, :] = self.joint[:, g] = np.inf
+        self._estimate_pairs(g, [o for o in range(len(self.sizes)) if o != g])
+
+
+def symmetric_sums(powers: np.ndarray, depth: int) -> list[np.ndarray]:
+    """Return the elementary symmetric sums e_0..e_depth from the power sums p_1.. (Newton).
+
+    e_n of the group sizes is how many entries the tables of all sets of n groups have.
+    """
+    sums = [np.ones_like(powers[0])]
+    for k in range(1, depth + 1):
+        terms = [(-1) ** (i - 1) * sums[k - i] * powers[i - 1] for i in range(1, k + 1)]
+        sums.append(np.sum(terms, axis=0) / k)
+    return sums

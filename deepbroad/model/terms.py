@@ -1,0 +1,87 @@
+"""Which tuples of code columns have cells, and where each tuple's cells are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+NONE = -1  # fills the rows of `members` of terms that join fewer columns than the deepest
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Tuples of code columns; the cells of a tuple are its joint values in row-major order.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_terms, depth), int64
+        Code columns of each term, in the order of the axes of its cells, `NONE` after the last.
+    cardinalities : ndarray of shape (n_columns,), int64
+        V_i, the number of values of each code column.
+    """
+
+    members: np.ndarray
+    cardinalities: np.ndarray
+
+    @classmethod
+    def of_order(cls, n: int, cardinalities: np.ndarray) -> "Terms":
+        """Return all tuples of exactly `n` of the columns."""
+        a = len(cardinalities)
+        flat = (column for tuple_ in combinations(range(a), n) for column in tuple_)
+        members = np.fromiter(flat, np.int64, comb(a, n) * n).reshape(-1, n)
+        return cls(members, np.asarray(cardinalities, np.int64))
+
+    @classmethod
+    def of(cls, tuples: Sequence[Sequence[int]], cardinalities: np.ndarray) -> "Terms":
+        """Return the given tuples, each once; the order inside a tuple does not matter."""
+        unique = sorted({tuple(sorted(t)) for t in tuples}, key=lambda t: (len(t), t))
+        depth = max(len(t) for t in unique)
+        members = np.array([[*t, *[NONE] * (depth - len(t))] for t in unique], np.int64)
+        return cls(members, np.asarray(cardinalities, np.int64))
+
+    def ordered_by(self, position: np.ndarray) -> "Terms":
+        """Return the same terms with the columns of each sorted by `position`."""
+        padded = np.append(np.asarray(position, np.int64), np.iinfo(np.int64).max)
+        order = np.argsort(padded[self.members], axis=1, kind="stable")
+        return Terms(np.take_along_axis(self.members, order, axis=1), self.cardinalities)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def orders(self) -> np.ndarray:
+        """How many columns each term joins, (n_terms,)."""
+        return np.count_nonzero(self.members != NONE, axis=1)
+
+    @cached_property
+    def shapes(self) -> np.ndarray:
+        """Cardinality of each member, 1 where there is none, (n_terms, depth)."""
+        return np.append(self.cardinalities, 1)[self.members]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """|x_α|: how many cells each term has, (n_terms,) int64."""
+        if (np.prod(self.shapes, axis=1, dtype=np.float64) > 2.0**62).any():
+            raise OverflowError("A tuple has more than 2**62 joint values; lower n.")
+        return np.prod(self.shapes, axis=1, dtype=np.int64)
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """First cell of each term and, last, the number of cells, (n_terms + 1,) int64."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells of all terms together."""
+        return int(self.offsets[-1])
+
+    def tuple(self, term: int) -> tuple[int, ...]:
+        """Return the columns of one term."""
+        return tuple(int(c) for c in self.members[term, : self.orders[term]])
+
+    def per_cell(self, values: np.ndarray) -> np.ndarray:
+        """Repeat one value per term for each of its cells."""
+        return np.repeat(values, self.sizes)
