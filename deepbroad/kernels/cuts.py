@@ -76,7 +76,14 @@ def merge_rows(values, labels, weights, n_classes):
             sums[touched[j]] = 0.0
             present[touched[j]] = False
     first[blocks] = entries
-    return low[:blocks], high[:blocks], first[: blocks + 1], kind[:entries], weight[:entries], distinct
+    return (
+        low[:blocks],
+        high[:blocks],
+        first[: blocks + 1],
+        kind[:entries],
+        weight[:entries],
+        distinct,
+    )
 
 
 @jit

@@ -1,0 +1,198 @@
+"""How a table becomes codes: fitted on training rows, then the same for every table."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from deepbroad.data.categorical import select_categorical
+from deepbroad.data.code_column import (
+    CategoryColumn,
+    CodeColumn,
+    NumberColumn,
+    code_column_from_dict,
+    seen_levels,
+)
+from deepbroad.data.column import Column
+from deepbroad.data.cuts import cuts_and_distinct
+from deepbroad.data.table import Table
+
+CategoricalFeatures: TypeAlias = str | Sequence[str] | Sequence[int] | Sequence[bool] | None
+
+
+class Encoding:
+    """The code columns of a fitted table.
+
+    Parameters
+    ----------
+    columns : sequence of CodeColumn
+        An attribute may own several of them.
+    names : sequence of str
+        The columns of the table.
+
+    Attributes
+    ----------
+    cardinalities : int64 array of shape (n_columns,)
+        V_i: how many values training saw, plus one if it saw a missing one.
+
+    Notes
+    -----
+    Conventions: codes are C-contiguous of shape (n_columns, n_rows), of the smallest of uint8,
+    uint16 and uint32 that holds every V_i itself, since the code V_i means "never seen in
+    training" where training saw no missing value. Rows of weight 0 are as if absent, and are
+    coded like rows to predict.
+
+    Examples
+    --------
+    >>> from deepbroad.data.table import read_table
+    >>> table = read_table([["red", 1.0], ["blue", 5.0], ["red", None]])
+    >>> encoding, codes = Encoding.fit(table, np.array([0, 1, 0]), 2, None)
+    >>> codes
+    array([[1, 0, 1],
+           [0, 1, 2]], dtype=uint8)
+    >>> encoding.value_names(1)
+    ['1', '5', 'missing']
+    >>> encoding.encode(read_table([["green", 5]])).ravel()
+    array([2, 1], dtype=uint8)
+    """
+
+    def __init__(self, columns: Sequence[CodeColumn], names: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        self.names = tuple(names)
+        self.cardinalities = np.array([c.cardinality for c in self.columns], dtype=np.int64)
+
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        labels: np.ndarray,
+        n_classes: int,
+        weights: np.ndarray | None = None,
+        *,
+        categorical_features: CategoricalFeatures = "auto",
+    ) -> tuple["Encoding", np.ndarray]:
+        """Return the encoding that fits a training table, and the codes of that table.
+
+        Parameters
+        ----------
+        table : Table
+        labels : integer array of shape (n_rows,)
+            Class codes in [0, n_classes).
+        n_classes : int
+        weights : float64 array of shape (n_rows,), optional
+        categorical_features : "auto", None, or sequence of names, of indices or of booleans
+            Which columns are categories. Strings, categories, booleans and mixed objects always
+            are. "auto" adds the numeric columns that have at most two values: a cut could only
+            merge the two, and so lose what the class depends on. None adds none.
+
+        Returns
+        -------
+        encoding : Encoding
+        codes : array of shape (n_columns, n_rows)
+            What `encode(table)` returns.
+        """
+        chosen = select_categorical(categorical_features, table.names)
+        counted = None if weights is None else weights > 0
+        if counted is not None and not counted.any():
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+        if counted is not None and counted.all():
+            counted = None
+        columns: list[CodeColumn] = []
+        codes = np.empty((table.n_columns, table.n_rows), dtype=np.uint8)
+        training = _Training(labels, n_classes, weights, counted)
+        for i in range(table.n_columns):
+            is_category = None if chosen is None else bool(chosen[i])
+            fitted, column = _fit_column(i, table.column(i), training, is_category=is_category)
+            columns.append(fitted)
+            codes = _widen(codes, fitted.cardinality)
+            fitted.encode(column, codes[i])
+        return cls(columns, table.names), codes
+
+    def encode(self, table: Table) -> np.ndarray:
+        """Return the codes of any table that has the columns of the training table, in order."""
+        if table.n_columns != len(self.names):
+            raise ValueError(f"X has {table.n_columns} features, but {len(self.names)} were fitted")
+        dtype = np.min_scalar_type(int(self.cardinalities.max()))
+        codes = np.empty((len(self.columns), table.n_rows), dtype=dtype)
+        column = None
+        for i, fitted in enumerate(self.columns):
+            # Code columns of one attribute stand together: read it once.
+            if column is None or fitted.attribute != self.columns[i - 1].attribute:
+                column = table.column(fitted.attribute)
+            fitted.encode(column, codes[i])
+        return codes
+
+    def value_names(self, i: int) -> list[str]:
+        """Return a readable name for each of the V_i codes of code column `i`."""
+        return self.columns[i].value_names()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that JSON can hold, from which `from_dict` makes an equal encoding."""
+        return {
+            "names": list(self.names),
+            "columns": [column.to_dict() for column in self.columns],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "Encoding":
+        """Return the encoding that `to_dict` described; ValueError if it cannot have."""
+        match data:
+            case {"names": list(names), "columns": list(columns)} if len(data) == 2:
+                pass
+            case _:
+                raise ValueError(f"not an encoding: {data!r:.80}")
+        if not names or not all(isinstance(name, str) for name in names):
+            raise ValueError("the names of an encoding must be a list of strings")
+        fitted = [code_column_from_dict(column) for column in columns]
+        attributes = [column.attribute for column in fitted]
+        if attributes != sorted(attributes) or {*attributes} != {*range(len(names))}:
+            raise ValueError("the code columns of an encoding must follow the names in order")
+        return cls(fitted, names)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, nearly."""
+        return self.cardinalities.nbytes + sum(column.nbytes for column in self.columns)
+
+    def __repr__(self) -> str:
+        return f"Encoding({len(self.names)} attributes, {len(self.columns)} code columns)"
+
+
+class _Training(NamedTuple):
+    """What the fit of a column sees of the rows beside their values."""
+
+    labels: np.ndarray
+    n_classes: int
+    weights: np.ndarray | None
+    counted: np.ndarray | None  # which rows have weight, None if all
+
+
+def _fit_column(
+    attribute: int, column: Column, training: _Training, *, is_category: bool | None
+) -> tuple[CodeColumn, Column]:
+    """Return the code column of an attribute, and the attribute in the view that it was read in.
+
+    That view makes encoding it cheap: nothing is sorted or factored twice.
+    """
+    labels, n_classes, weights, counted = training
+    if column.kind == "number" and not is_category:
+        numbers = column.numbers(column.quantity)
+        cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights)
+        # No number at all is no bin at all: only a category can have missing as its sole value.
+        if distinct > (2 if is_category is None else 0):
+            absent = np.isnan(numbers)
+            missing = bool(absent.any() if counted is None else (absent & counted).any())
+            fitted = NumberColumn(attribute, column.name, missing, cuts, column.quantity)
+            return fitted, replace(column, values=numbers)
+    factor = column.factor()
+    values, missing = seen_levels(factor, counted)
+    return (
+        CategoryColumn(attribute, column.name, missing, tuple(values)),
+        replace(column, values=factor),
+    )
+
+
+def _widen(codes: np.ndarray, cardinality: int) -> np.ndarray:
+    """Return `codes` in a type that holds `cardinality` too; most tables never need it."""
+    return codes.astype(np.promote_types(codes.dtype, np.min_scalar_type(cardinality)), copy=False)

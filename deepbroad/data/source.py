@@ -1,0 +1,103 @@
+"""Coded rows, block by block: the contract between data, wherever it lies, and the engine."""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+# 64 Ki rows of a few dozen uint8 columns and their scores fit into a second-level cache.
+BLOCK_ROWS = 65536
+
+
+class Block(NamedTuple):
+    """Some consecutive rows.
+
+    Parameters
+    ----------
+    codes : array of shape (n_columns, rows), unsigned
+    labels : array of shape (rows,), unsigned
+    weights : float64 array of shape (rows,), or None for ones
+    """
+
+    codes: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray | None
+
+
+class Source(Protocol):
+    """Rows that can be gone through any number of times, always in the same blocks.
+
+    Where a block ends may depend on the data and its files, never on the number of threads or
+    workers: sums over blocks are then the same bit for bit.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows all blocks have together."""
+
+    @property
+    def n_classes(self) -> int:
+        """Labels are in [0, n_classes)."""
+
+    @property
+    def cardinalities(self) -> np.ndarray:
+        """V_i of each code column, int64; codes are in [0, V_i]."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Go through all rows, in order."""
+
+
+class ArraySource:
+    """Rows in memory; blocks are views of `BLOCK_ROWS` rows.
+
+    Parameters
+    ----------
+    codes : array of shape (n_columns, n_rows)
+    labels : array of shape (n_rows,)
+    n_classes : int
+    cardinalities : array of shape (n_columns,)
+    weights : array of shape (n_rows,), optional
+
+    Examples
+    --------
+    >>> codes = np.zeros((3, 100_000), dtype=np.uint8)
+    >>> source = ArraySource(codes, np.zeros(100_000, dtype=np.uint8), 2, np.ones(3))
+    >>> [block.codes.shape for block in source.blocks()]
+    [(3, 65536), (3, 34464)]
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        labels: np.ndarray,
+        n_classes: int,
+        cardinalities: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        self.codes = codes
+        self.labels = np.asarray(labels).astype(
+            np.min_scalar_type(max(n_classes - 1, 0)), copy=False
+        )
+        self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        self.n_classes = n_classes
+        self.cardinalities = np.asarray(cardinalities, dtype=np.int64)
+        rows = self.n_rows
+        if self.cardinalities.shape != (codes.shape[0],):
+            raise ValueError(
+                f"{self.cardinalities.shape} cardinalities for codes of shape {codes.shape}"
+            )
+        for name, array in (("labels", self.labels), ("weights", self.weights)):
+            if array is not None and array.shape != (rows,):
+                raise ValueError(f"{name} are of shape {array.shape}, codes have {rows} rows")
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.codes.shape[1])
+
+    def blocks(self) -> Iterator[Block]:
+        """Go through all rows, in order."""
+        for begin in range(0, self.n_rows, BLOCK_ROWS):
+            rows = slice(begin, begin + BLOCK_ROWS)
+            weights = None if self.weights is None else self.weights[rows]
+            yield Block(self.codes[:, rows], self.labels[rows], weights)

@@ -1,0 +1,31 @@
+"""Sample weights as given, checked."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return weights as float64 of shape (n_rows,), None for none.
+
+    They must be finite, none negative, and one at least above zero; a number is a weight for
+    every row. The words of the errors are scikit-learn's.
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+    )
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return np.asarray(weights)
