@@ -10,23 +10,16 @@ turn; the figures are medians.
 
 import argparse
 import warnings
-from collections.abc import Callable
 from statistics import median
-from typing import Any
 
-import pyarrow as pa
 from common import Alternation, OneHot, alternate, encode_categories, report, split
+from engine_side import predict_from_codes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from deepbroad import DBLClassifier
 
 MILLION = 1_000_000
-
-
-def predict_from_codes(model: Any, X: pa.Table) -> Callable[[], object]:
-    """Encode `X` as the model does and prepare the probabilities of its codes."""
-    raise NotImplementedError("to be filled in with the engine's scoring of codes")
 
 
 def print_speed(what: str, rows: int, timing: Alternation, target: int) -> None:
@@ -56,7 +49,7 @@ def main() -> None:
 
     frame = data.X_test.to_pandas().astype(str)
     inputs = (
-        ("from codes", predict_from_codes(model, data.X_test), 20),
+        ("from codes", predict_from_codes(data.X_train, data.y_train, data.X_test, n=2), 20),
         ("from a frame of strings", lambda: model.predict_proba(frame), 1),
     )
     for what, ours, target in inputs:
