@@ -1,3 +1,14 @@
 """Deep broad learning: exact, fast, explainable classification of tables."""
 
+from deepbroad.estimators import AnJEClassifier, DBLClassifier, LRClassifier, MDLDiscretizer
+from deepbroad.solvers import Progress
+
 __version__ = "0.1.0.dev0"
+
+__all__ = [
+    "AnJEClassifier",
+    "DBLClassifier",
+    "LRClassifier",
+    "MDLDiscretizer",
+    "Progress",
+]

@@ -186,7 +186,7 @@ def code_column_from_dict(data: Any) -> CodeColumn:
             "cuts": list(cuts),
         } if len(data) == 6:
             identities = [from_json(cut) for cut in cuts]
-            if not all(type(cut) in (int, float) for cut in identities):
+            if not all(isinstance(cut, float) for cut in identities):
                 raise ValueError(f"cut points of column {name!r} must be numbers")
             array = np.array(identities, dtype=np.float64)
             if not np.all(array[1:] > array[:-1]):

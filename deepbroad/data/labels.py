@@ -13,6 +13,10 @@ from deepbroad.data.column import Factor, column_from_numpy
 from deepbroad.data.table import column_from_series
 from deepbroad.data.value import Identity, from_json, sort_key, to_json, to_object
 
+_PLAIN_KINDS = "biufUSMm"
+# A few letters of a hostile file must not ask for strings of a gigabyte each.
+_MAX_BYTES = 2**26
+
 
 class Labels:
     """The classes that training rows have.
@@ -95,7 +99,11 @@ class Labels:
         """Return plain data that JSON can hold, from which `from_dict` makes equal labels."""
         if any(isinstance(value, tuple) and value[0] == "other" for value in self._code):
             raise ValueError(f"classes of such a type cannot be written: {self.classes[:3]}")
-        return {"dtype": self.classes.dtype.str, "values": [to_json(v) for v in self._code]}
+        dtype = self.classes.dtype
+        return {
+            "dtype": dtype.str if dtype.kind in _PLAIN_KINDS else "|O",
+            "values": [to_json(identity) for identity in self._code],
+        }
 
     @classmethod
     def from_dict(cls, data: Any) -> "Labels":
@@ -109,8 +117,8 @@ class Labels:
             raise ValueError("classes must differ")
         try:
             dtype = np.dtype(name)
-            if dtype.kind not in "biufUSOMmT":
-                raise ValueError(name)
+            if dtype.kind not in _PLAIN_KINDS + "O" or len(values) * dtype.itemsize > _MAX_BYTES:
+                raise ValueError("no such type")
             objects = np.empty(len(identities), dtype=object)
             objects[:] = [to_object(identity) for identity in identities]
             labels = cls(objects.astype(dtype))

@@ -137,10 +137,10 @@ def _as_plain(value: str | bytes | int) -> Identity:
 
 def _identify_float(value: float | decimal.Decimal) -> Identity | None:
     """Return a whole number as int (2.0 is then called "2"), NaN as missing."""
-    if value != value:
+    if value.is_nan() if isinstance(value, decimal.Decimal) else value != value:
         return None
     number = float(value)
-    return int(value) if number.is_integer() else number
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def _identify_scalar(value: np.generic) -> Identity | None:

@@ -53,9 +53,7 @@ class FusedTables:
                 steps, program.maps, self.cells, self.entries, scratch, self.width
             )
 
-        self.threads.run(
-            [task(*r, s) for r, s in zip(self._ranges, self._scratch, strict=True)]
-        )
+        self.threads.run([task(*r, s) for r, s in zip(self._ranges, self._scratch, strict=True)])
 
 
 def split_tables(table_steps: np.ndarray, work: np.ndarray, parts: int) -> list[tuple[int, int]]:

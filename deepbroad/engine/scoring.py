@@ -1,6 +1,7 @@
 """Scores and probabilities of rows of codes under a fitted model."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,18 @@ class Scorer:
         class_scores, self._cells = model.relative()
         self._base = np.zeros(self.width, self._dtype)
         self._base[: self.n_scores] = class_scores
-        self._tables = self._build(model.plan)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Pickles hold the model; tables are built again when they are first needed.
+        return {"model": self.model, "rescale": self.rescale}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["model"], rescale=state["rescale"])  # type: ignore[misc]
+
+    @cached_property
+    def _tables(self) -> FusedTables:
+        """The plan's fused tables."""
+        return self._build(self.model.plan)
 
     def _build(self, plan: Plan) -> FusedTables:
         tables = FusedTables(plan, self.width, self._dtype, Threads(1))

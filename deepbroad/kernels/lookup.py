@@ -40,45 +40,57 @@ def find_entries(codes, start, stop, index, table, found):
     """Write the entry of `table` that each of the rows start..stop reads into `found`."""
     # 32 bits: twice as many per vector as 64, and multiplication has an instruction.
     offset = np.int32(index.offsets[table])
+    stride = np.int32(index.strides[table, 0])
+    # A slice, so that the loop's index cannot be negative: else LLVM does not vectorise it.
+    column = codes[index.members[table, 0], start:stop]
     for r in range(stop - start):
-        found[r] = offset
-    for k in range(index.members.shape[1]):
+        found[r] = offset + np.int32(column[r]) * stride
+    for k in range(1, index.members.shape[1]):
         stride = np.int32(index.strides[table, k])
         if stride != 0:
-            column = codes[index.members[table, k]]
+            column = codes[index.members[table, k], start:stop]
             for r in range(stop - start):
-                found[r] += np.int32(column[start + r]) * stride
+                found[r] += np.int32(column[r]) * stride
 
 
 @jit
 def score_rows(codes, start, stop, index, base, entries, values, lanes):
     """Set the `values` of rows start..stop to `base` plus each table's entry; row 0 is `start`."""
-    width = base.shape[0]
+    width, vector = base.shape[0], len(lanes)
     found = np.empty(TILE, np.int32)
-    for low in range(start, stop, TILE):
-        high = min(low + TILE, stop)
-        for r in range(low - start, high - start):
+    for low in range(0, stop - start, TILE):
+        rows = min(TILE, stop - start - low)
+        tile = values[low * width : (low + rows) * width]
+        for r in range(rows):
             for lane in range(width):
-                values[r * width + lane] = base[lane]
+                tile[r * width + lane] = base[lane]
         for table in range(index.offsets.shape[0]):
-            find_entries(codes, low, high, index, table, found)
-            for r in range(high - low):
-                row = np.int64(low - start + r) * width
-                entry = np.int64(found[r]) * width
-                for lane in range(0, width, len(lanes)):
-                    add_lanes(values, row + lane, entries, entry + lane, lanes)
+            find_entries(codes, start + low, start + low + rows, index, table, found)
+            if width == vector:  # a constant here, which spares a multiplication per look-up
+                for r in range(rows):
+                    add_lanes(tile, r * vector, entries, np.int64(found[r]) * vector, lanes)
+            else:
+                for r in range(rows):
+                    for lane in range(0, width, vector):
+                        entry = np.int64(found[r]) * width + lane
+                        add_lanes(tile, r * width + lane, entries, entry, lanes)
 
 
 @jit
 def scatter_rows(codes, start, stop, first, last, index, values, entries, lanes, width):
     """Add the `values` of rows start..stop to their entries in the tables first..last."""
+    vector = len(lanes)
     found = np.empty(TILE, np.int32)
-    for low in range(start, stop, TILE):
-        high = min(low + TILE, stop)
+    for low in range(0, stop - start, TILE):
+        rows = min(TILE, stop - start - low)
+        tile = values[low * width : (low + rows) * width]
         for table in range(first, last):
-            find_entries(codes, low, high, index, table, found)
-            for r in range(high - low):
-                row = np.int64(low - start + r) * width
-                entry = np.int64(found[r]) * width
-                for lane in range(0, width, len(lanes)):
-                    add_lanes(entries, entry + lane, values, row + lane, lanes)
+            find_entries(codes, start + low, start + low + rows, index, table, found)
+            if width == vector:
+                for r in range(rows):
+                    add_lanes(entries, np.int64(found[r]) * vector, tile, r * vector, lanes)
+            else:
+                for r in range(rows):
+                    for lane in range(0, width, vector):
+                        entry = np.int64(found[r]) * width + lane
+                        add_lanes(entries, entry, tile, r * width + lane, lanes)

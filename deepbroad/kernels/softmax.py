@@ -13,14 +13,14 @@ from deepbroad.kernels.lookup import TILE
 
 
 @jit
-def load_tile(values, low, rows, n_scores, width, tile, largest):
+def load_tile(scored, rows, n_scores, width, tile, largest):
     """Copy rows into tile[class, row] less each row's largest score; tile[n_scores] is class 0."""
     for r in range(rows):
         largest[r] = 0
     for c in range(n_scores):
         scores = tile[c]
         for r in range(rows):
-            scores[r] = values[(low + r) * width + c]
+            scores[r] = scored[r * width + c]
         for r in range(rows):
             # Written so that a NaN score makes the row's largest NaN, and with it the loss.
             largest[r] = largest[r] if scores[r] <= largest[r] else scores[r]
@@ -61,9 +61,10 @@ def softmax_rows(values, start, stop, labels, weights, n_scores, width, partial)
     powers = np.empty(TILE, np.int32)
     for low in range(0, stop - start, TILE):
         rows = min(TILE, stop - start - low)
+        scored = values[low * width : (low + rows) * width]
         first = start + low
         sums = partial[first // TILE]
-        load_tile(values, low, rows, n_scores, width, tile, largest)
+        load_tile(scored, rows, n_scores, width, tile, largest)
         loss = 0.0
         for r in range(rows):
             label = np.int64(labels[first + r])
@@ -82,11 +83,11 @@ def softmax_rows(values, start, stop, labels, weights, n_scores, width, partial)
                 sum_c += scores[r]
             sums[1 + c] = sum_c
             for r in range(rows):
-                values[(low + r) * width + c] = scores[r]
+                scored[r * width + c] = scores[r]
         for r in range(rows):
             label = np.int64(labels[first + r])
             if label > 0:
-                values[(low + r) * width + label - 1] -= weights[first + r]
+                scored[r * width + label - 1] -= weights[first + r]
                 sums[label] -= weights[first + r]
 
 
@@ -99,7 +100,8 @@ def probability_rows(values, start, stop, n_scores, width, probabilities):
     powers = np.empty(TILE, np.int32)
     for low in range(0, stop - start, TILE):
         rows = min(TILE, stop - start - low)
-        load_tile(values, low, rows, n_scores, width, tile, largest)
+        scored = values[low * width : (low + rows) * width]
+        load_tile(scored, rows, n_scores, width, tile, largest)
         exponentiate_tile(tile, rows, total, powers)
         for c in range(n_scores + 1):
             column = c + 1 if c < n_scores else 0

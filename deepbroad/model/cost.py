@@ -7,29 +7,31 @@ ratios steer the planner.
 import numpy as np
 
 # A look-up adds one entry forward and one backward: a fixed part and one per number.
-LOOKUP = 2.0
-LOOKUP_LANE = 0.25
-# How much dearer a look-up is when its table outgrows a level of the cache: (bytes, factor).
-CACHE_LEVELS = ((32 << 10, 1.0), (512 << 10, 1.3), (4 << 20, 2.0), (32 << 20, 4.0))
-BEYOND_CACHE = 8.0
+LOOKUP = 1.2
+LOOKUP_LANE = 0.2
+# How much dearer a look-up is when all tables together, which every tile of rows passes through,
+# outgrow a level of the cache: (bytes, factor).
+CACHE_LEVELS = ((256 << 10, 1.0), (1 << 20, 1.3), (4 << 20, 1.8), (20 << 20, 4.0))
+BEYOND_CACHE = (128 << 20, 6.0)
 # Streaming one number into a table and out of it again.
 STREAM = 0.35
 # Softmax and loss, per row and score.
-SOFTMAX_ROW = 8.0
-SOFTMAX_SCORE = 3.0
+SOFTMAX_ROW = 10.0
+SOFTMAX_SCORE = 2.5
 
 
 def cache_factor(table_bytes: np.ndarray) -> np.ndarray:
-    """Return how many times dearer a look-up is in a table of so many bytes."""
-    factor = np.full(np.shape(table_bytes), BEYOND_CACHE)
-    for size, level in reversed(CACHE_LEVELS):
-        factor = np.where(table_bytes <= size, level, factor)
-    return factor
+    """Return how many times dearer a look-up is when tables have so many bytes in all.
+
+    Between two levels the logarithm of the size decides, so that the planner sees no cliffs.
+    """
+    sizes, factors = zip(*CACHE_LEVELS, BEYOND_CACHE, strict=True)
+    return np.interp(np.log(np.maximum(table_bytes, 1.0)), np.log(sizes), factors)
 
 
-def lookup_cost(table_entries: np.ndarray, width: int) -> np.ndarray:
-    """Return the nanoseconds of one row's look-ups, forward and back, in tables of these sizes."""
-    factor = cache_factor(np.asarray(table_entries, float) * width * 4)
+def lookup_cost(entries: np.ndarray, width: int) -> np.ndarray:
+    """Return the nanoseconds of one look-up, forward and back, in tables of so many entries."""
+    factor = cache_factor(np.asarray(entries, float) * width * 4)
     return (LOOKUP + LOOKUP_LANE * width) * factor
 
 

@@ -19,6 +19,11 @@ def log_likelihoods(
 
     `counts` is (..., C); `sizes` is |x_α| of each counted cell, (...).
     """
+    if smoothing == 0 and not counts.all():
+        raise ValueError(
+            "smoothing=0 takes the logarithm of 0, since some joint value never occurs with some "
+            "class; use a small positive number, for instance smoothing=1e-3."
+        )
     prior = (smoothing / np.asarray(sizes, float))[..., None]
     return np.log(counts + prior) - np.log(class_counts + smoothing)
 

@@ -14,7 +14,7 @@ DIRECT_KEYS = 1 << 22
 MAX_KEYS = 1 << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Columns that share one code; code j stands for the joint value with key `keys[j]`.
 

@@ -16,7 +16,7 @@ import numpy as np
 Pass = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Design:
     """The four arrays over reached cells (n_reached, C), or anything that broadcasts to that.
 

@@ -16,7 +16,7 @@ from deepbroad.model.terms import NONE, Terms
 MAX_ENTRIES = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Groups of columns, and one fused table per set of groups that some term needs.
 

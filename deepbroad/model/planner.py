@@ -60,7 +60,7 @@ class JoinCosts:
     def of(self, n_groups: int, entries: np.ndarray, n_columns: int) -> np.ndarray:
         """Return the cost of all tables of `n_groups` groups with so many entries in all."""
         tables = comb(n_groups, min(self.depth, n_groups))
-        per_row = tables * lookup_cost(entries / tables, self.width)
+        per_row = tables * lookup_cost(entries, self.width)
         # Building a table streams it once per column of its first group.
         return self.rows * per_row + build_cost(1.0, self.width) * entries * n_columns / n_groups
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepbroad.model.plan import Plan
+from deepbroad.model.terms import NONE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoreTables:
     """The scores β of a model, cell by cell in the order of the plan's terms.
 
@@ -43,6 +44,35 @@ class ScoreTables:
         """Return class scores (C - 1,) and cell scores (n_cells, C - 1) less those of class 0."""
         return self.class_scores[1:] - self.class_scores[0], self.scores[:, 1:] - self.scores[:, :1]
 
+    def matches(self, plan: Plan, n_classes: int) -> bool:
+        """Tell whether another plan has the same terms and cells, in whatever order of axes."""
+        ours, theirs = self.plan.terms, plan.terms
+        return (
+            self.n_classes == n_classes
+            and np.array_equal(ours.cardinalities, theirs.cardinalities)
+            and ours.members.shape == theirs.members.shape
+            and np.array_equal(np.sort(ours.members, axis=1), np.sort(theirs.members, axis=1))
+        )
+
+    def reordered(self, plan: Plan) -> "ScoreTables":
+        """Return the same scores in the order of the axes of a plan that matches."""
+        theirs = plan.terms
+        scores = np.empty_like(self.scores)
+        for term in range(len(theirs)):
+            columns = theirs.tuple(term)
+            scores[self.cells_of(term)] = self._arrange(self.scores, term, columns).reshape(
+                -1, self.n_classes
+            )
+        return ScoreTables(plan, self.class_scores, scores, None)
+
+    def _arrange(self, values: np.ndarray, term: int, columns: tuple[int, ...]) -> np.ndarray:
+        """Return a term's part of `values` with its axes in the order of `columns`."""
+        terms = self.plan.terms
+        own = terms.tuple(term)
+        shape = [int(terms.cardinalities[c]) for c in own]
+        values = values[self.cells_of(term)].reshape(*shape, self.n_classes)
+        return values.transpose(*[own.index(c) for c in columns], len(own))
+
     def cells_of(self, term: int) -> slice:
         """Return where the cells of a term are."""
         offsets = self.plan.terms.offsets
@@ -51,21 +81,19 @@ class ScoreTables:
     def table(self, columns: tuple[int, ...], what: str = "scores") -> np.ndarray:
         """Return one term's scores or weights, axes in the order of `columns`, classes last."""
         terms = self.plan.terms
-        wanted = sorted(columns)
-        for term in range(len(terms)):
-            own = terms.tuple(term)
-            if sorted(own) == wanted:
-                break
-        else:
+        wanted = np.full(terms.members.shape[1], NONE)
+        if len(columns) > len(wanted):
             raise KeyError(columns)
-        cells = self.cells_of(term)
-        values = self.scores[cells]
-        if what == "weights":
-            if self.scale is None:
-                raise ValueError("this model has no generative side, so its weights are its scores")
-            values = np.divide(
-                values, self.scale[cells], out=np.ones_like(values), where=self.scale[cells] != 0
-            )
-        shape = [int(terms.cardinalities[c]) for c in own]
-        values = values.reshape(*shape, self.n_classes)
-        return values.transpose(*[own.index(c) for c in columns], len(own))
+        wanted[: len(columns)] = columns
+        found = (np.sort(terms.members, axis=1) == np.sort(wanted)).all(axis=1)
+        if not found.any():
+            raise KeyError(columns)
+        term = int(np.flatnonzero(found)[0])
+        scores = self._arrange(self.scores, term, columns)
+        if what == "scores":
+            return scores
+        if self.scale is None:
+            raise ValueError("this model has no generative side, so its weights are its scores")
+        scale = self._arrange(self.scale, term, columns)
+        # Where log θ is 0 (attributes of one value) any weight gives the same score.
+        return np.divide(scores, scale, out=np.ones(scores.shape), where=scale != 0)

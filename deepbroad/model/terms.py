@@ -11,7 +11,7 @@ import numpy as np
 NONE = -1  # fills the rows of `members` of terms that join fewer columns than the deepest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Terms:
     """Tuples of code columns; the cells of a tuple are its joint values in row-major order.
 

@@ -1,0 +1,58 @@
+"""How much memory there is, and sizes in words that people write."""
+
+import re
+from pathlib import Path
+
+import psutil
+
+# Left for the operating system, the caller's own work and what an estimate does not see.
+USABLE = 0.8
+UNITS = {
+    "": 1, "B": 1,
+    "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
+}  # fmt: skip
+
+
+def free_memory() -> int:
+    """Return the bytes that this process may still take without swapping."""
+    free = int(psutil.virtual_memory().available)
+    # psutil sees the machine, not the container.
+    limit, used = (
+        _read_number(f"/sys/fs/cgroup/{name}") for name in ("memory.max", "memory.current")
+    )
+    if limit is not None and used is not None:
+        free = min(free, max(limit - used, 0))
+    return free
+
+
+def _read_number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):  # no such file, or "max"
+        return None
+
+
+def parse_limit(memory_limit: int | float | str | None) -> int:
+    """Return a memory limit in bytes; None means most of what is free now."""
+    if memory_limit is None:
+        return int(USABLE * free_memory())
+    if isinstance(memory_limit, str):
+        found = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?I?B?)\s*", memory_limit.upper())
+        if found and found[2] in UNITS and found[1].count(".") <= 1 and found[1] != ".":
+            return int(float(found[1]) * UNITS[found[2]])
+    elif not isinstance(memory_limit, bool) and memory_limit > 0:
+        return int(memory_limit)
+    raise ValueError(
+        f"memory_limit must be a number of bytes or a size such as '4GB' or '512MiB', "
+        f"got {memory_limit!r}."
+    )
+
+
+def format_bytes(size: float) -> str:
+    """Return a size as people read it."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError  # the loop always returns

@@ -1,0 +1,290 @@
+"""What all classifiers share: from a table to a plan, and from fitted tables to predictions."""
+
+import logging
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from deepbroad.data.encoding import Encoding
+from deepbroad.data.labels import Labels
+from deepbroad.data.source import ArraySource
+from deepbroad.data.table import read_table
+from deepbroad.data.weights import read_weights
+from deepbroad.engine.estimate import Estimate, estimate_fit, least_bytes, refuse
+from deepbroad.engine.memory import parse_limit
+from deepbroad.engine.planning import group_source, make_plan, pass_dtype
+from deepbroad.engine.scoring import Scorer
+from deepbroad.engine.threads import Threads, thread_count
+from deepbroad.engine.training import Training
+from deepbroad.estimators.named_tables import NamedTables
+from deepbroad.estimators.parameters import (
+    check_depth,
+    check_number,
+    resolve_terms,
+    weigh_classes,
+)
+from deepbroad.model.plan import Plan
+from deepbroad.model.scores import ScoreTables
+
+logger = logging.getLogger("deepbroad")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A training table encoded and planned."""
+
+    labels: Labels
+    encoding: Encoding
+    source: ArraySource
+    plan: Plan
+    estimate: Estimate
+    limit: int
+
+
+class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """Base of the classifiers: validates, encodes, plans, and predicts from fitted tables."""
+
+    n: int
+    smoothing: float
+    class_weight: Any
+    categorical_features: Any
+    terms: Any
+    memory_limit: Any
+    n_jobs: int | None
+
+    # How many vectors a solver remembers; a model that only counts has none.
+    _history = 0
+
+    @abstractmethod
+    def _fit_tables(self, training: Training) -> ScoreTables:
+        """Return the scores that a training set gives, and set the attributes of the fit."""
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter that no data could make valid."""
+        check_number("smoothing", self.smoothing, above=0.0, included=True)
+        thread_count(self.n_jobs)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model to a table.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            A pandas, polars or pyarrow table, a NumPy array, or a SciPy sparse matrix. Strings,
+            categories, booleans, numbers, dates and missing values need no preparation.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a row of weight 2 counts as two rows, one of weight 0 as none.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        prepared = self._prepare(X, y, sample_weight, reset=True)
+        logger.info("%s needs %s", type(self).__name__, prepared.estimate)
+        if prepared.estimate.bytes > prepared.limit:
+            raise self._refuse(prepared.encoding, prepared.estimate.bytes, prepared.limit)
+        with Threads(self.n_jobs) as threads:
+            plan = prepared.plan
+            training = Training(
+                group_source(prepared.source, plan),
+                plan,
+                smoothing=float(self.smoothing),
+                dtype=pass_dtype(plan, prepared.source.n_rows),
+                threads=threads,
+            )
+            tables = self._fit_tables(training)
+        self._keep(prepared.labels, prepared.encoding, tables)
+        return self
+
+    def _keep(self, labels: Labels, encoding: Encoding, tables: ScoreTables) -> None:
+        """Hold a fitted model; model files come in here too."""
+        self.classes_ = labels.classes
+        self._labels, self._encoding = labels, encoding
+        self._scorer = Scorer(tables)
+
+    def estimate(self, X: Any, y: Any, sample_weight: Any = None) -> Estimate:
+        """Return what a fit to this table will need, without fitting.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        estimate : Estimate
+            Rows, terms, cells, look-ups per row before and after fusion, bytes and seconds per
+            pass.
+        """
+        return self._prepare(X, y, sample_weight, reset=False).estimate
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Prepared:
+        """Read, check, encode and plan a training table."""
+        self._check_parameters()
+        limit = parse_limit(self.memory_limit)
+        table = read_table(X)
+        if reset:
+            validate_data(self, X, y, skip_check_array=True)
+        check_consistent_length(X, y)
+        n = check_depth(self.n, table.n_columns)
+        weights = read_weights(sample_weight, table.n_rows)
+        labels, codes = Labels.fit(y, weights)
+        if labels.n_classes < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, and y has one class: "
+                f"{labels.classes[0]!r}."
+            )
+        weights = weigh_classes(self.class_weight, labels, codes, weights)
+        encoding, columns = Encoding.fit(
+            table,
+            codes,
+            labels.n_classes,
+            weights,
+            categorical_features=self.categorical_features,
+        )
+        if self.terms is None:
+            # Before any list of tuples is made: there may be billions.
+            needed = self._least_bytes(encoding, n, labels.n_classes)
+            if needed > limit:
+                raise self._refuse(encoding, needed, limit, labels.n_classes)
+        source = ArraySource(
+            columns,
+            codes,
+            n_classes=labels.n_classes,
+            cardinalities=encoding.cardinalities,
+            weights=weights,
+        )
+        plan = make_plan(source, resolve_terms(self.terms, n, encoding))
+        estimate = estimate_fit(
+            source,
+            plan,
+            solves=self._history > 0,
+            history=self._history,
+            n_threads=thread_count(self.n_jobs),
+        )
+        return Prepared(labels, encoding, source, plan, estimate, limit)
+
+    def _least_bytes(self, encoding: Encoding, n: int, n_classes: int) -> float:
+        return least_bytes(encoding.cardinalities, n, n_classes, solves=self._history > 0)
+
+    def _refuse(
+        self, encoding: Encoding, needed: float, limit: int, n_classes: int = 2
+    ) -> MemoryError:
+        """Return the error of a fit past its memory limit, with the depths that would fit."""
+        # The factor from the lower bound to the estimate of a whole fit, generously.
+        alternatives = {
+            n: 8 * self._least_bytes(encoding, n, n_classes) for n in range(1, int(self.n))
+        }
+        return refuse(needed, limit, alternatives)
+
+    def _encode(self, X: Any) -> np.ndarray:
+        """Return the codes of a table to predict."""
+        check_is_fitted(self, "classes_")
+        table = read_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._encoding.encode(table)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds of classes.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the log odds of ``classes_[1]``; for more, each class's score less the
+            mean of the row's scores.
+        """
+        scores = self._score(X)
+        if len(self.classes_) == 2:
+            return scores[:, 1]
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    def _score(self, X: Any) -> np.ndarray:
+        """Return the scores of all classes, the first being 0, (n_samples, n_classes) float64."""
+        codes = self._encode(X)
+        scores = np.zeros((codes.shape[1], len(self.classes_)))
+        scores[:, 1:] = self._scorer.scores(codes, self.n_jobs)
+        return scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Of the type of ``classes_``.
+        """
+        codes = self._encode(X)
+        scores = self._scorer.scores(codes, self.n_jobs)
+        best = scores.argmax(axis=1)
+        ahead = np.take_along_axis(scores, best[:, None], axis=1)[:, 0] > 0
+        return self.classes_[np.where(ahead, best + 1, 0)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; rows sum to 1.
+        """
+        codes = self._encode(X)
+        return self._scorer.probabilities(codes, self.n_jobs)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`, exact also where a probability is tiny.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        scores = self._score(X)
+        return scores - logsumexp(scores, axis=1, keepdims=True)
+
+    @property
+    def tables_(self) -> NamedTables:
+        """Fitted tables by the names of their attributes, for instance ``tables_["a", "b"]``."""
+        check_is_fitted(self, "classes_")
+        return NamedTables(self._scorer.model, self._encoding, self.classes_)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Class scores β_y, (n_classes,)."""
+        check_is_fitted(self, "classes_")
+        return self._scorer.model.class_scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

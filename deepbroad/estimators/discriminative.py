@@ -1,0 +1,100 @@
+"""What DBL and LR share: an objective to minimise, watched and stopped from outside."""
+
+import logging
+import warnings
+from abc import abstractmethod
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from deepbroad.engine.training import Family, Training
+from deepbroad.estimators.base import TableClassifier
+from deepbroad.estimators.parameters import check_choice, check_count, check_number
+from deepbroad.model.scores import ScoreTables
+from deepbroad.solvers import LBFGS, Progress, Solution
+
+logger = logging.getLogger("deepbroad")
+
+
+class DiscriminativeClassifier(TableClassifier):
+    """Base of the classifiers whose weights maximise the conditional likelihood."""
+
+    alpha: float
+    solver: str
+    max_iter: int
+    tol: float
+    warm_start: bool
+    callbacks: Any
+    verbose: int
+
+    _history = LBFGS.history
+
+    @abstractmethod
+    def _family(self) -> Family:
+        """Return the arrays that set this model apart, as data."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("alpha", self.alpha, above=0.0, included=True)
+        check_number("tol", self.tol, above=0.0, included=True)
+        check_count("max_iter", self.max_iter, least=0)
+        check_choice("solver", self.solver, ["lbfgs"])
+
+    def _fit_tables(self, training: Training) -> ScoreTables:
+        solver = LBFGS(max_iter=int(self.max_iter), tol=float(self.tol), history=self._history)
+        callbacks = list(self.callbacks or ())
+        if self.verbose:
+            callbacks.append(log_progress)
+        tables, solution = training.discriminative(
+            self._family(), solver, callbacks=callbacks, warm=self._previous(training)
+        )
+        self.n_iter_ = solution.n_iter
+        self.n_evaluations_ = len(solution.evaluation_curve)
+        self.loss_ = solution.loss
+        self.loss_curve_ = solution.loss_curve
+        self.evaluation_curve_ = solution.evaluation_curve
+        self.status_ = solution.status
+        self._warn(solution)
+        return tables
+
+    def _previous(self, training: Training) -> ScoreTables | None:
+        """Return the model of the previous fit to start from, if it has the same tables."""
+        if not self.warm_start or not hasattr(self, "_scorer"):
+            return None
+        previous = self._scorer.model
+        if previous.matches(training.plan, training.source.n_classes):
+            return previous.reordered(training.plan)
+        warnings.warn(
+            "warm_start: the attributes' values, the classes or n changed since the last fit, so "
+            "this fit starts afresh.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return None
+
+    def _warn(self, solution: Solution) -> None:
+        """Warn where the fit ended before it converged."""
+        reasons = {
+            "max_iter": f"reached max_iter={self.max_iter} before the loss settled; raise max_iter, "
+            "or alpha for a simpler model",
+            "interrupted": "was interrupted; the model holds the best weights so far",
+            "stalled": "stopped where no further step lowered the loss; a larger alpha or tol helps",
+        }
+        if solution.status in reasons:
+            warnings.warn(
+                f"{type(self).__name__} {reasons[solution.status]} "
+                f"({solution.n_iter} iterations, loss {solution.loss:.6g}).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+def log_progress(progress: Progress) -> None:
+    """Log a line per iteration."""
+    logger.info(
+        "iteration %d, %d passes, loss %.6f, %.1f s",
+        progress.iteration,
+        progress.evaluations,
+        progress.loss,
+        progress.seconds,
+    )
