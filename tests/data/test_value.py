@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deepbroad.data.value import from_json, identify, name_value, sort_key, to_json, to_object
+from deepbroad.data.value import (
+    from_json,
+    identify,
+    name_time,
+    name_value,
+    sort_key,
+    to_json,
+    to_object,
+)
 
 NOON = datetime.datetime(2020, 1, 2, 12)
 VALUES = st.one_of(
@@ -97,6 +105,10 @@ def test_names_are_what_a_person_would_write(value, name):
     assert name_value(identify(value)) == name
 
 
+def test_a_cut_at_infinity_has_a_name():
+    assert name_time(float("inf"), "datetime") == "inf"
+
+
 def test_times_become_objects_again():
     for value in (NOON, datetime.timedelta(1), datetime.time(1, 2), "a", 1):
         assert to_object(identify(value)) == value
@@ -104,7 +116,9 @@ def test_times_become_objects_again():
         to_object(identify(pd.Interval(0, 1)))
 
 
-@pytest.mark.parametrize("value", [[1], (1,), {1}, {"a": 1}, frozenset(), np.ones(2)])
+@pytest.mark.parametrize(
+    "value", [[1], (1,), {1}, {"a": 1}, frozenset(), np.ones(2), np.void(b"a")]
+)
 def test_containers_are_refused(value):
     with pytest.raises(TypeError, match="argument must be a string or a number"):
         identify(value)
