@@ -76,7 +76,7 @@ def estimate_fit(
     steps = plan.program.steps
     items = float((steps[:, OUTER] * steps[:, JOINT] * steps[:, INNER]).sum())
     nanoseconds = (
-        rows * (plan.n_tables * float(lookup_cost(np.float64(entries), scored)))
+        rows * (plan.n_tables * float(lookup_cost(entries, scored)))
         + rows * softmax_cost(n_classes - 1)
         + build_cost(items, scored)
     )

@@ -1,5 +1,7 @@
 """Fused tables in memory: built from cells, summed back into cells, over threads."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from deepbroad.engine.threads import Threads
@@ -62,4 +64,4 @@ def split_tables(table_steps: np.ndarray, work: np.ndarray, parts: int) -> list[
     goals = work[-1] * np.arange(1, parts) / parts
     cuts = np.searchsorted(done, goals, side="left") + 1
     bounds = np.unique(np.concatenate([[0], table_steps[cuts], [table_steps[-1]]]))
-    return [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(bounds)]

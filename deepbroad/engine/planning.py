@@ -14,7 +14,7 @@ CHEAP_PASS = 1_000_000
 
 
 def sample_codes(source: Source, rows: int = SAMPLE_ROWS) -> np.ndarray:
-    """Return the codes of about `rows` rows spread evenly, without those that hold unseen values."""
+    """Return the codes of about `rows` rows, spread evenly; none has a never-seen value."""
     step = max(1, source.n_rows // rows)
     sample = np.concatenate([block.codes[:, ::step] for block in source.blocks()], axis=1)
     seen = (sample < source.cardinalities[:, None]).all(axis=0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 
 import numba
@@ -63,4 +64,4 @@ def split_range(length: int, parts: int, step: int = 1) -> list[tuple[int, int]]
     steps = -(-length // step)
     parts = max(1, min(parts, steps))
     bounds = [steps * i // parts * step for i in range(parts)] + [length]
-    return [(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if a < b]
+    return [(a, b) for a, b in pairwise(bounds) if a < b]

@@ -1,4 +1,4 @@
-"""Fits: count for the generative models, then minimise the objective for the discriminative ones."""
+"""Fits: counting for the generative models, minimising for the discriminative ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

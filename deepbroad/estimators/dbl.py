@@ -37,8 +37,8 @@ class DBLClassifier(DiscriminativeClassifier):
         The minimiser.
     max_iter : int, default=500
         Iterations of the solver at most.
-    tol : float, default=1e-4
-        Stop when F falls by less than this fraction of itself per iteration, over the last five.
+    tol : float, default=1e-6
+        Stop when F falls by less than tol·max(F, 1) per iteration, over the last five.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"
@@ -80,7 +80,7 @@ class DBLClassifier(DiscriminativeClassifier):
     -----
     The defaults pull weights to the generative model with strength 1, which suits the tables of
     thousands of rows that most people have; the paper's strength of 0.01 towards 0 over-fits them
-    (`benchmarks/defaults.py` prints the comparison). `DBLClassifier.paper` has the paper's settings.
+    (`benchmarks/defaults.py` prints the comparison). `DBLClassifier.paper` has its settings.
 
     References
     ----------
@@ -105,7 +105,7 @@ class DBLClassifier(DiscriminativeClassifier):
         smoothing: float = 1.0,
         solver: str = "lbfgs",
         max_iter: int = 500,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         class_weight: Any = None,
         categorical_features: Any = "auto",
         terms: Any = None,

@@ -75,10 +75,10 @@ class DiscriminativeClassifier(TableClassifier):
     def _warn(self, solution: Solution) -> None:
         """Warn where the fit ended before it converged."""
         reasons = {
-            "max_iter": f"reached max_iter={self.max_iter} before the loss settled; raise max_iter, "
-            "or alpha for a simpler model",
+            "max_iter": f"reached max_iter={self.max_iter} before the loss settled; raise "
+            "max_iter, or alpha for a simpler model",
             "interrupted": "was interrupted; the model holds the best weights so far",
-            "stalled": "stopped where no further step lowered the loss; a larger alpha or tol helps",
+            "stalled": "found no step that lowers the loss further; a larger alpha or tol helps",
         }
         if solution.status in reasons:
             warnings.warn(

@@ -7,7 +7,7 @@ from deepbroad.kernels.jit import jit
 
 @jit
 def count_distinct(left, right, n_right, seen):
-    """Count the different pairs of codes; `seen` is scratch of zeros, one byte per possible pair."""
+    """Count the different pairs of codes; `seen` has a zero byte per possible pair."""
     count = 0
     for r in range(left.shape[0]):
         pair = np.int64(left[r]) * n_right + np.int64(right[r])

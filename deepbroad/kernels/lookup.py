@@ -28,7 +28,7 @@ TILE = 512
 
 
 class TableIndex(NamedTuple):
-    """Where a row of group codes finds its entry in each table; shapes are in the module's table."""
+    """Where a row of group codes finds its entry in each table; shapes as listed above."""
 
     members: np.ndarray
     strides: np.ndarray

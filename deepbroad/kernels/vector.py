@@ -5,8 +5,6 @@ stays scalar. `add_lanes` emits a single vector load-add-store instead, 2 to 4 t
 The number of lanes must be known when a kernel is compiled: it travels as the length of a tuple.
 """
 
-from typing import Any
-
 import numba
 from llvmlite import ir
 from numba.core import types
@@ -28,7 +26,7 @@ def lanes_for(width: int) -> tuple[int, ...]:
     return (0,) * min(width, 16)
 
 
-def add_lanes_naive(target: Any, i: int, source: Any, j: int, lanes: tuple[int, ...]) -> None:
+def add_lanes_naive(target, i, source, j, lanes):
     """Add `source[j : j + L]` to `target[i : i + L]`, L the length of `lanes`, in plain Python."""
     for lane in range(len(lanes)):
         target[i + lane] += source[j + lane]

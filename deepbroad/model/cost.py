@@ -5,6 +5,7 @@ ratios steer the planner.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 # A look-up adds one entry forward and one backward: a fixed part and one per number.
 LOOKUP = 1.2
@@ -20,7 +21,7 @@ SOFTMAX_ROW = 10.0
 SOFTMAX_SCORE = 2.5
 
 
-def cache_factor(table_bytes: np.ndarray) -> np.ndarray:
+def cache_factor(table_bytes: ArrayLike) -> np.ndarray:
     """Return how many times dearer a look-up is when tables have so many bytes in all.
 
     Between two levels the logarithm of the size decides, so that the planner sees no cliffs.
@@ -29,7 +30,7 @@ def cache_factor(table_bytes: np.ndarray) -> np.ndarray:
     return np.interp(np.log(np.maximum(table_bytes, 1.0)), np.log(sizes), factors)
 
 
-def lookup_cost(entries: np.ndarray, width: int) -> np.ndarray:
+def lookup_cost(entries: ArrayLike, width: int) -> np.ndarray:
     """Return the nanoseconds of one look-up, forward and back, in tables of so many entries."""
     factor = cache_factor(np.asarray(entries, float) * width * 4)
     return (LOOKUP + LOOKUP_LANE * width) * factor

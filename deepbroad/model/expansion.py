@@ -50,7 +50,7 @@ class TableBuilder:
     scratch: int = 0
 
     def add(self, groups: Part, parts: list[tuple[Part, ...]], cells: list[int], at: int) -> None:
-        """Write the steps of the table over `groups` whose terms use `parts`; entries start at `at`."""
+        """Write the steps of the table over `groups` at entry `at`; its terms use `parts`."""
         tree: dict = {}
         for term_parts, cell in zip(parts, cells, strict=True):
             node = tree

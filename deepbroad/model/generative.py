@@ -1,4 +1,4 @@
-"""Generative estimates: smoothed probabilities from counts, and the weights that AnJE gives them."""
+"""Generative estimates: smoothed probabilities from counts, and AnJE's weight on them."""
 
 import numpy as np
 
@@ -29,16 +29,16 @@ def log_likelihoods(
 
 
 def partition_weight(terms: Terms) -> float:
-    """Return 1/p, p = C(a-1, n-1): in how many tuples a column is, on average over the columns used.
+    """Return 1/p, p being in how many tuples a column is, on average over the columns used.
 
-    For all tuples of n columns that is the number of partitions that AnJE averages.
+    For all tuples of n columns p is C(a-1, n-1), the number of partitions that AnJE averages.
     """
     used = len(np.unique(terms.members[terms.members >= 0]))
     return used / float(terms.orders.sum())
 
 
 def evidence_rescaling(a: int, n: int, unseen: np.ndarray) -> np.ndarray:
-    """Return C(a-1, n-1) / C(a-k-1, n-1) for rows with k never-seen values, 1 where k or n is small.
+    """Return C(a-1, n-1) / C(a-k-1, n-1) for rows with k never-seen values.
 
     A tuple with a never-seen value contributes nothing, so such a row keeps C(a-k, n) tuples of
     C(a, n); this factor gives what is left the weight that AnJE over a - k columns would give it.

@@ -1,4 +1,4 @@
-"""A fitted model: one score per class for each class term and each cell, summed over a row's cells."""
+"""A fitted model: a score per class for every cell, summed over the cells of a row."""
 
 from dataclasses import dataclass
 

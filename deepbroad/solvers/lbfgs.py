@@ -22,15 +22,15 @@ class LBFGS:
     max_iter : int
         Iterations at most.
     tol : float
-        Stop when F fell by less than this fraction of itself per iteration, over the last five.
-        (A bound on the gradient alone would not do: F is a mean over rows, so the gradient of a
-        cell that few rows reach is small long before its weight is right.)
+        Stop when F fell by less than tol·max(F, 1) per iteration, over the last five. (A bound on
+        the gradient alone would not do: F is a mean over rows, so the gradient of a cell that few
+        rows reach is small long before its weight is right.)
     history : int
         Pairs of steps and gradient changes to remember.
     """
 
     max_iter: int = 500
-    tol: float = 1e-5
+    tol: float = 1e-6
     history: int = 10
 
     def minimise(
@@ -107,25 +107,33 @@ class Search:
             gradient_norm=self.gradient_norm,
             seconds=perf_counter() - self.began,
         )
-        if any([callback(progress) for callback in self.callbacks]):
-            self.ended = "stopped"
+        for callback in self.callbacks:
+            if callback(progress):
+                self.ended = "stopped"
 
     def fell_little(self) -> bool:
         """Tell whether the last iterations lowered F by less than the tolerance."""
         curve = self.loss_curve
         if len(curve) <= WINDOW:
             return False
-        return curve[-1 - WINDOW] - curve[-1] <= WINDOW * self.solver.tol * abs(curve[-1])
+        return curve[-1 - WINDOW] - curve[-1] <= WINDOW * self.tolerance
+
+    @property
+    def tolerance(self) -> float:
+        """The decrease of F per iteration that counts as none."""
+        return self.solver.tol * max(abs(self.loss_curve[-1]), 1.0)
 
     def judge(self, result: OptimizeResult) -> Status:
         """Tell why SciPy stopped by itself."""
         if result.status == 1:
             return "max_iter"
-        # The line search found no lower point. After a small decrease that is rounding: the end.
+        # Else the gradient is 0, or the line search found no lower point: after a decrease that is
+        # small, or within the rounding of single precision, that is the end too.
         curve = self.loss_curve
         recent = curve[-2] - curve[-1] if len(curve) > 1 else 0.0
-        small = 100 * self.solver.tol * abs(curve[-1])
-        return "converged" if result.status == 0 or recent <= small else "stalled"
+        rounding = 1e-7 * max(abs(curve[-1]), 1.0)
+        small = recent <= max(100 * self.tolerance, rounding)
+        return "converged" if result.status == 0 or small else "stalled"
 
     def solution(self, status: Status) -> Solution:
         """Return what the search found."""
