@@ -1,0 +1,111 @@
+"""Fused tables from cells and back, against sums over explicit joint values."""
+
+import numpy as np
+import pytest
+
+from deepbroad.kernels.expansion import STEP_WIDTH, expand_steps, marginalise_steps
+from deepbroad.model.groups import observe_groups
+from deepbroad.model.plan import Plan
+from deepbroad.model.terms import NONE, Terms
+from tests import naive
+
+pytestmark = pytest.mark.uncompiled
+
+CARDINALITIES = np.array([2, 3, 1, 2, 3])
+PARTITIONS = {
+    "one group per column": [(0,), (1,), (2,), (3,), (4,)],
+    "pairs": [(0, 3), (1, 4), (2,)],
+    "out of order": [(4, 1, 0), (3, 2)],
+    "one group": [(0, 1, 2, 3, 4)],
+}
+
+
+def make_plan(n, partition, rows=12):
+    rng = np.random.default_rng(n)
+    codes = np.stack([rng.integers(v, size=rows) for v in CARDINALITIES]).astype(np.uint8)
+    groups = observe_groups(PARTITIONS[partition], CARDINALITIES, [codes])
+    return Plan.of(Terms.of_order(n, CARDINALITIES), groups)
+
+
+def expand(plan, cells, width):
+    program = plan.program
+    entries = np.full(plan.n_entries * width, np.nan)
+    scratch = np.full(program.scratch * width, np.nan)
+    expand_steps(program.steps, program.maps, cells, entries, scratch, width)
+    return entries
+
+
+def marginalise(plan, entries, width):
+    program = plan.program
+    cells = np.full(plan.terms.n_cells * width, np.nan)
+    scratch = np.full(program.scratch * width, np.nan)
+    marginalise_steps(program.steps, program.maps, cells, entries, scratch, width)
+    return cells
+
+
+def expand_naively(plan, cells, width):
+    terms = plan.terms
+    tables = naive.read_tables(terms, cells.reshape(-1, width))
+
+    def cells_of(columns, values):
+        order = np.argsort(columns)
+        return tables[tuple(sorted(columns))][tuple(values[i] for i in order)]
+
+    entries = []
+    for table, support in enumerate(plan.supports):
+        parts = [terms.tuple(t) for t in np.flatnonzero(plan.table_of == table)]
+        members = [int(g) for g in support if g != NONE]
+        entries.append(naive.expand_table(plan.groups, members, parts, cells_of, width))
+    return np.vstack(entries).ravel()
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_every_entry_is_the_sum_of_its_cells(n, partition):
+    plan = make_plan(n, partition)
+    for width in (1, 3):
+        cells = np.random.default_rng(width).normal(size=plan.terms.n_cells * width)
+        found = expand(plan, cells, width)
+        np.testing.assert_allclose(found, expand_naively(plan, cells, width), atol=1e-13)
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_marginalising_is_the_transpose_of_expanding(n, partition):
+    plan = make_plan(n, partition)
+    width = 2
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=plan.terms.n_cells * width)
+    y = rng.normal(size=plan.n_entries * width)
+    expanded, summed = expand(plan, x, width), marginalise(plan, y, width)
+    assert expanded @ y == pytest.approx(x @ summed, rel=1e-12)
+
+
+def plan_with_unseen():
+    """A plan in which several terms share a table that also has entries of never-seen values."""
+    terms = Terms.of([(0,), (1,), (0, 1), (3, 4), (4,)], CARDINALITIES)
+    groups = observe_groups(PARTITIONS["pairs"], CARDINALITIES, [])
+    return Plan.of(terms, groups).with_unseen()
+
+
+def test_entries_of_never_seen_values_get_nothing():
+    plan = plan_with_unseen()
+    cells = np.random.default_rng(0).normal(size=plan.terms.n_cells * 2)
+    found = expand(plan, cells, 2)
+    np.testing.assert_allclose(found, expand_naively(plan, cells, 2), atol=1e-13)
+    assert (found == 0).any()
+
+
+def test_entries_of_never_seen_values_give_nothing_back():
+    plan = plan_with_unseen()
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=plan.terms.n_cells), rng.normal(size=plan.n_entries)
+    summed = marginalise(plan, y, 1)
+    assert expand(plan, x, 1) @ y == pytest.approx(x @ summed, rel=1e-12)
+
+
+def test_no_steps_do_nothing():
+    entries = np.ones(3)
+    steps = np.empty((0, STEP_WIDTH), np.int64)
+    expand_steps(steps, np.empty(0, np.int32), np.ones(3), entries, np.empty(0), 1)
+    assert entries.tolist() == [1, 1, 1]

@@ -1,0 +1,45 @@
+"""The vector addition over class lanes, against its plain twin."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from deepbroad.kernels.vector import WIDTHS, add_lanes, add_lanes_naive, lane_count, lanes_for
+
+pytestmark = pytest.mark.uncompiled
+
+
+@njit
+def add(target, i, source, j, lanes):
+    add_lanes(target, i, source, j, lanes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_vector_is_added_at_any_position_and_nothing_beside_it(width, dtype):
+    rng = np.random.default_rng(width)
+    source = rng.normal(size=3 * width + 5).astype(dtype)
+    for i, j in [(0, 0), (1, 2 * width + 3), (width + 3, 1)]:
+        target = rng.normal(size=3 * width + 5).astype(dtype)
+        expected = target.copy()
+        expected[i : i + width] += source[j : j + width]
+        naive = target.copy()
+        add_lanes_naive(naive, i, source, j, lanes_for(width))
+        add(target, i, source, j, lanes_for(width))
+        np.testing.assert_array_equal(target, expected)
+        np.testing.assert_array_equal(naive, expected)
+
+
+def test_not_a_number_and_infinity_are_added_like_any_other():
+    target = np.array([1.0, np.nan, np.inf, -np.inf], np.float32)
+    add(target, 0, np.array([np.nan, 1.0, 1.0, 1.0], np.float32), 0, lanes_for(4))
+    np.testing.assert_array_equal(target, np.array([np.nan, np.nan, np.inf, -np.inf]))
+
+
+@pytest.mark.parametrize(
+    ("n_scores", "width"),
+    [(1, 1), (2, 2), (3, 4), (5, 8), (9, 12), (13, 16), (16, 16), (17, 32), (32, 32), (33, 48)],
+)
+def test_lanes_are_padded_to_a_width_that_vectors_have(n_scores, width):
+    assert lane_count(n_scores) == width
+    assert len(lanes_for(width)) == min(width, 16)
