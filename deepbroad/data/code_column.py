@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from deepbroad.data.column import Column, Factor, Quantity
+from deepbroad.data.column import Column
+from deepbroad.data.factor import Factor, Quantity
 from deepbroad.data.value import (
     TIMES,
     Identity,

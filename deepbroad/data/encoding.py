@@ -176,6 +176,8 @@ def _fit_column(
     That view makes encoding it cheap: nothing is sorted or factored twice.
     """
     labels, n_classes, weights, counted = training
+    if counted is not None:
+        column = column.among(counted)
     if column.kind == "number" and not is_category:
         numbers = column.numbers(column.quantity)
         cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights)

@@ -9,7 +9,8 @@ import pyarrow as pa
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from deepbroad.data.column import Factor, column_from_numpy
+from deepbroad.data.column import column_from_numpy
+from deepbroad.data.factor import Factor
 from deepbroad.data.table import column_from_series
 from deepbroad.data.value import Identity, from_json, sort_key, to_json, to_object
 

@@ -11,11 +11,11 @@ from sklearn.utils import check_array
 
 from deepbroad.data.column import (
     Column,
-    Factor,
     column_from_arrow,
     column_from_factor,
     column_from_numpy,
 )
+from deepbroad.data.factor import Factor
 from deepbroad.data.value import identify
 
 

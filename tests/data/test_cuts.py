@@ -110,6 +110,16 @@ def test_many_rows_are_cut_as_the_naive_recursion_cuts_them(seed):
     assert cuts(x, y, w).tolist() == naive_cuts(x, y, w)
 
 
+def test_whole_numbers_of_a_small_range_are_cut_as_if_they_were_sorted():
+    rng = np.random.default_rng(0)
+    x = rng.integers(-20, 20, 500).astype(float)
+    y = (np.abs(x) // 7).astype(int) % N_CLASSES
+    for w in (None, rng.integers(0, 4, 500).astype(float)):
+        # Halved, the values are not whole, and so are sorted.
+        assert (cuts(x, y, w) / 2).tolist() == cuts(x / 2, y, w).tolist()
+        assert len(cuts(x, y, w)) > 2
+
+
 def test_noise_is_not_cut():
     rng = np.random.default_rng(0)
     assert len(mdl_cuts(rng.normal(size=2000), rng.integers(0, 4, 2000), 4)) == 0

@@ -16,6 +16,8 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.table import read_table
 
 LAW = settings(deadline=None, derandomize=True)
+# A mixed column may have had only numbers in training.
+STRANGERS = pytest.mark.filterwarnings("ignore:column .* held numbers in training")
 CELLS = st.sampled_from(
     [
         st.sampled_from(["red", "green", "blue", None]),
@@ -56,6 +58,7 @@ def fit(X, labels=None, weights=None, **options):
     return Encoding.fit(table, labels, 2, weights, **options)
 
 
+@STRANGERS
 @LAW
 @given(tables())
 def test_training_codes_are_those_that_encode_gives(case):
@@ -66,6 +69,7 @@ def test_training_codes_are_those_that_encode_gives(case):
     assert codes.dtype == np.uint8
 
 
+@STRANGERS
 @LAW
 @given(tables())
 def test_every_code_below_the_cardinality_occurs_in_rows_of_positive_weight(case):
@@ -78,6 +82,7 @@ def test_every_code_below_the_cardinality_occurs_in_rows_of_positive_weight(case
     assert (encoding.encode(read_table(test)) <= encoding.cardinalities[:, None]).all()
 
 
+@STRANGERS
 @LAW
 @given(tables())
 def test_rows_of_weight_zero_are_as_if_absent(case):
@@ -91,6 +96,7 @@ def test_rows_of_weight_zero_are_as_if_absent(case):
     )
 
 
+@STRANGERS
 @LAW
 @given(tables(), st.randoms(use_true_random=False))
 def test_permuting_rows_permutes_codes_only(case, random):
@@ -102,6 +108,7 @@ def test_permuting_rows_permutes_codes_only(case, random):
     np.testing.assert_array_equal(permuted.cardinalities, encoding.cardinalities)
 
 
+@STRANGERS
 @LAW
 @given(tables())
 def test_an_encoding_survives_json_and_pickle(case):
@@ -253,6 +260,23 @@ def test_text_where_training_had_numbers_is_an_error_that_names_the_column():
     encoding, _ = fit(pd.DataFrame({"age": [1, 2, 3]}))
     with pytest.raises(ValueError, match="column 'age' must hold numbers"):
         encoding.encode(read_table(pd.DataFrame({"age": ["old"]})))
+
+
+def test_objects_that_are_no_numbers_are_unseen_values_of_a_numeric_column():
+    encoding, _ = fit(np.arange(40.0)[:, None], (np.arange(40) > 19).astype(int))
+    for rows in ([["n/a"], [3], [None]], [["n/a"]]):
+        with pytest.warns(UserWarning, match=f"'x0' held numbers.*: 1 of {len(rows)} values"):
+            codes = encoding.encode(read_table(np.array(rows, dtype=object)))
+        assert codes.tolist() == [[2, 0, 2][: len(rows)]]
+
+
+def test_rows_of_weight_zero_do_not_make_a_numeric_column_a_category():
+    X = np.array([["n/a"], [1], [2], [3], ["n/a"]], dtype=object)
+    encoding, codes = fit(X, np.array([0, 0, 0, 1, 1]), np.array([0.0, 20, 20, 20, 0]))
+    assert encoding.value_names(0) == ["< 2.5", ">= 2.5"]
+    assert codes.tolist() == [[2, 0, 0, 1, 2]]
+    with pytest.warns(UserWarning, match="2 of 5 values"):
+        np.testing.assert_array_equal(encoding.encode(read_table(X)), codes)
 
 
 def test_another_number_of_columns_is_an_error():
