@@ -1,0 +1,70 @@
+"""What a fit will need, and the error when that is too much."""
+
+import numpy as np
+import pytest
+
+from deepbroad.engine.estimate import estimate_fit, least_bytes, refuse
+from deepbroad.engine.planning import make_plan
+from deepbroad.model.terms import Terms
+from tests.engine.problems import draw_problem
+
+
+def estimate(n=2, rows=500, *, solves=True, history=10, n_threads=1, a=6):
+    problem = draw_problem(0, a=a, rows=rows)
+    plan = make_plan(problem.source(), Terms.of_order(n, problem.cardinalities))
+    found = estimate_fit(
+        problem.source(), plan, solves=solves, history=history, n_threads=n_threads
+    )
+    return problem, plan, found
+
+
+def test_sizes_are_those_of_the_plan():
+    problem, plan, found = estimate()
+    assert found.rows == 500
+    assert found.terms == found.lookups == 15
+    pairs = [(i, j) for i in range(6) for j in range(i + 1, 6)]
+    assert found.cells == sum(problem.cardinalities[i] * problem.cardinalities[j] for i, j in pairs)
+    assert found.fused_lookups == plan.n_tables < 15
+
+
+def test_more_of_anything_needs_more():
+    base = estimate()[2]
+    assert estimate(rows=5000)[2].bytes > base.bytes
+    assert estimate(rows=5000)[2].seconds_per_pass > base.seconds_per_pass
+    assert estimate(n=3)[2].bytes > base.bytes
+    assert estimate(history=30)[2].bytes > base.bytes
+    assert estimate(solves=False)[2].bytes < base.bytes
+    assert estimate(n_threads=2)[2].seconds_per_pass == pytest.approx(base.seconds_per_pass / 2)
+
+
+def test_the_lower_bound_is_below_the_estimate():
+    for n in (1, 2, 3):
+        for solves in (False, True):
+            problem, _, found = estimate(n, solves=solves)
+            bound = least_bytes(problem.cardinalities, n, problem.n_classes, solves=solves)
+            assert 0 < bound <= found.bytes
+
+
+def test_the_lower_bound_lists_no_tuples():
+    # 10**14 tuples: this would not return if it did.
+    assert least_bytes(np.full(1000, 10), 6, 2, solves=True) > 1e18
+
+
+def test_an_estimate_reads_as_a_sentence():
+    text = str(estimate()[2])
+    for part in ("500 rows", "15 terms", "look-ups per row fused into", "of memory", "ms per pass"):
+        assert part in text
+
+
+def test_a_refusal_says_which_depth_would_fit():
+    error = refuse(5e9, 10**9, {1: 1e6, 2: 2e8, 3: 4e9})
+    assert isinstance(error, MemoryError)
+    text = "needs about 5.0 GB and memory_limit allows 1.0 GB. n=2 would need about 200 MB"
+    assert text in str(error)
+
+
+def test_a_refusal_without_a_fitting_depth_says_what_else_to_do():
+    message = str(refuse(5e9, 10, {1: 1e6}))
+    assert "fewer or coarser columns" in message
+    assert "`terms`" in message
+    assert "raise memory_limit" in message

@@ -1,0 +1,83 @@
+"""From a source of code columns to a plan and group codes."""
+
+import numpy as np
+import pytest
+
+from deepbroad.engine.passes import count_cells
+from deepbroad.engine.planning import (
+    CHEAP_PASS,
+    group_source,
+    make_plan,
+    pass_dtype,
+    sample_codes,
+)
+from deepbroad.engine.threads import Threads
+from deepbroad.model.terms import Terms
+from tests import naive
+from tests.engine.problems import Problem, draw_problem
+
+
+def many_columns(rows=3000):
+    return draw_problem(0, a=8, rows=rows)
+
+
+def test_fusion_makes_fewer_look_ups_and_the_same_counts():
+    problem = many_columns()
+    source = problem.source()
+    terms = Terms.of_order(2, problem.cardinalities)
+    fused, single = make_plan(source, terms), make_plan(source, terms, fuse=False)
+    assert fused.n_tables < single.n_tables == len(terms) == 28
+    counts = []
+    for plan in (fused, single):
+        _, cells = count_cells(group_source(source, plan), plan, Threads(1))
+        counts.append(naive.read_tables(plan.terms, cells))
+    for columns, table in counts[0].items():
+        np.testing.assert_array_equal(table, counts[1][columns])
+
+
+def test_chosen_terms_leave_other_columns_out():
+    problem = many_columns()
+    terms = Terms.of([(1, 5), (0, 5)], problem.cardinalities)
+    plan = make_plan(problem.source(), terms)
+    assert sorted(int(c) for group in plan.groups for c in group.columns) == [0, 1, 5]
+    assert plan.n_tables == 2
+
+
+def test_a_sample_has_no_never_seen_values_and_about_the_rows_asked_for():
+    problem = many_columns()
+    codes = problem.codes.copy()
+    codes[0, ::2] = problem.cardinalities[0]  # as rows of weight 0 may have
+    source = Problem(codes, problem.labels, *problem.shape).source()
+    sample = sample_codes(source, 100)
+    assert (sample < problem.cardinalities[:, None]).all()
+    assert sample_codes(problem.source(), 100).shape == (8, 100)
+
+
+def test_rows_of_weight_zero_may_have_values_that_no_other_row_has():
+    problem = many_columns(rows=50)
+    codes, weights = problem.codes.copy(), np.ones(50)
+    codes[:, 7], weights[7] = problem.cardinalities, 0.0
+    source = Problem(codes, problem.labels, *problem.shape, weights).source()
+    plan = make_plan(source, Terms.of_order(2, problem.cardinalities))
+    class_counts, cells = count_cells(group_source(source, plan), plan, Threads(1))
+    assert class_counts.sum() == 49
+    kept = weights > 0
+    expected = naive.count_tuples(
+        problem.codes[:, kept], problem.labels[kept], weights[kept], 2, *problem.shape
+    )
+    for columns, table in naive.read_tables(plan.terms, cells).items():
+        np.testing.assert_array_equal(table, expected[columns])
+
+
+def test_columns_all_of_whose_rows_have_weight_zero_values_can_be_planned():
+    # Every row of the sample holds a never-seen value somewhere: nothing to estimate from.
+    codes = np.array([[2, 0], [0, 2]], np.uint8)
+    source = Problem(codes, np.array([0, 1], np.uint8), np.array([2, 2]), 2).source()
+    plan = make_plan(source, Terms.of_order(2, np.array([2, 2])))
+    assert plan.n_tables == 1
+
+
+@pytest.mark.parametrize(("rows", "dtype"), [(100, np.float64), (CHEAP_PASS, np.float32)])
+def test_small_passes_are_double_and_large_ones_single_precision(rows, dtype):
+    plan = many_columns(rows=50).plan(2)
+    assert pass_dtype(plan, rows) == dtype
