@@ -27,8 +27,8 @@ check: $(STAMP) $(FRESH)
 
 # Kernels run as plain Python here, so that coverage sees their lines.
 uncompiled: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -m uncompiled -p no:doctest tests \
-	  --cov=deepbroad.kernels --cov-report=term-missing --cov-fail-under=95
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -o addopts= -m uncompiled tests \
+	  --cov=deepbroad/kernels --cov-report=term-missing --cov-fail-under=95
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -49,6 +49,11 @@ class AnJEClassifier(TableClassifier):
     intercept_ : ndarray of shape (n_classes,)
         log π.
 
+    Notes
+    -----
+    A value that training never saw counts as missing where missing was seen. Else the tuples that
+    hold it contribute nothing, and the others are rescaled as if the attribute were not there.
+
     References
     ----------
     Zaidi, Webb, Carman, Petitjean (2015). Deep Broad Learning: Big Models for Big Data.
@@ -61,6 +66,8 @@ class AnJEClassifier(TableClassifier):
     >>> AnJEClassifier(n=2).fit(X, y).predict([["rain", "cool"]])
     array(['yes'], dtype='<U3')
     """
+
+    _rescales = True
 
     def __init__(
         self,

@@ -59,6 +59,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     # How many vectors a solver remembers; a model that only counts has none.
     _history = 0
+    # Whether rows with never-seen values have what is left of their evidence rescaled.
+    _rescales = False
 
     @abstractmethod
     def _fit_tables(self, training: Training) -> ScoreTables:
@@ -108,7 +110,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Hold a fitted model; model files come in here too."""
         self.classes_ = labels.classes
         self._labels, self._encoding = labels, encoding
-        self._scorer = Scorer(tables)
+        self._scorer = Scorer(tables, rescale=self._rescales)
 
     def estimate(self, X: Any, y: Any, sample_weight: Any = None) -> Estimate:
         """Return what a fit to this table will need, without fitting.

@@ -29,8 +29,8 @@ class DBLClassifier(DiscriminativeClassifier):
         Depth: how many attributes a tuple joins. 1 is a weighted naive Bayes (WANBIA-C).
     alpha : float, default=1.0
         Strength of the penalty, on the scale of the sum over rows.
-    shrink_to : {"generative", "zero"}, default="generative"
-        t above: AnJE's weights 1/p, or 0 as in the paper.
+    shrink_to : {"zero", "generative"}, default="zero"
+        t above: 0 as in the paper, or AnJE's weights 1/p.
     smoothing : float, default=1.0
         m in :math:`\theta = (\#_{x_\alpha,y} + m/|x_\alpha|) / (\#_y + m)`.
     solver : {"lbfgs"}, default="lbfgs"
@@ -78,9 +78,11 @@ class DBLClassifier(DiscriminativeClassifier):
 
     Notes
     -----
-    The defaults pull weights to the generative model with strength 1, which suits the tables of
-    thousands of rows that most people have; the paper's strength of 0.01 towards 0 over-fits them
+    The default strength of 1 suits tables of thousands of rows; the paper's 0.01 over-fits them
     (`benchmarks/defaults.py` prints the comparison). `DBLClassifier.paper` has its settings.
+
+    A value that training never saw counts as missing where missing was seen. Else the tuples that
+    hold it contribute nothing.
 
     References
     ----------
@@ -101,7 +103,7 @@ class DBLClassifier(DiscriminativeClassifier):
         n: int = 2,
         *,
         alpha: float = 1.0,
-        shrink_to: str = "generative",
+        shrink_to: str = "zero",
         smoothing: float = 1.0,
         solver: str = "lbfgs",
         max_iter: int = 500,
