@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
 from deepbroad.datasets import HANDS, poker_hand
 from deepbroad.measures import Measures, measure
 
@@ -99,8 +100,6 @@ def _split_hands(rows: int) -> _Split:
 
 def _create_contestants(max_iter: int) -> list[_Contestant]:
     """Create the models, in the order of the table; DBL² and LR² with the paper's settings."""
-    from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
-
     return [
         _Contestant("A1JE (naive Bayes)", AnJEClassifier(n=1)),
         _Contestant("A2JE", AnJEClassifier(n=2)),

@@ -1,6 +1,8 @@
 """How much memory there is, and sizes in words that people write."""
 
+import numbers
 import re
+import sys
 from pathlib import Path
 
 import psutil
@@ -41,8 +43,8 @@ def parse_limit(memory_limit: int | float | str | None) -> int:
         found = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?I?B?)\s*", memory_limit.upper())
         if found and found[2] in UNITS and found[1].count(".") <= 1 and found[1] != ".":
             return int(float(found[1]) * UNITS[found[2]])
-    elif not isinstance(memory_limit, bool) and memory_limit > 0:
-        return int(memory_limit)
+    elif isinstance(memory_limit, numbers.Real) and memory_limit > 0 and memory_limit is not True:
+        return int(min(memory_limit, sys.maxsize))
     raise ValueError(
         f"memory_limit must be a number of bytes or a size such as '4GB' or '512MiB', "
         f"got {memory_limit!r}."

@@ -96,7 +96,7 @@ class Training:
             class_scale=self.log_priors if family.generative else np.ones(shape[1]),
             class_start=np.full(shape[1], 1.0 if family.generative else 0.0),
         )
-        scores = self._unreached(target)
+        scores = self._fixed_scores(target)
         run_pass = LossPass(
             self.source,
             self.plan,
@@ -113,18 +113,24 @@ class Training:
         solution = solver.minimise(objective, start, callbacks=callbacks)
         classes, cells = objective.split(solution.u)
         scores[reached] = design.scale * cells
-        full_scale = self._cast(self.log_likelihoods(slice(None))) if family.generative else None
+        full_scale = self._full_scale(reached, design.scale) if family.generative else None
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
 
-    def _unreached(self, target: float) -> np.ndarray:
-        """Return the scores s·t of every cell as if no training row reached any, (n_cells, C)."""
-        shape = (self.plan.terms.n_cells, self.source.n_classes)
-        if target == 0.0:
-            return np.zeros(shape, self.dtype)
-        sizes = self.plan.terms.sizes
-        empty = np.zeros((len(sizes), shape[1]))
-        fixed = target * log_likelihoods(empty, self.class_counts, sizes, self.smoothing)
-        return self._cast(np.repeat(fixed, sizes, axis=0))
+    def _fixed_scores(self, target: float) -> np.ndarray:
+        """Return the scores s·t of the cells that no training row reaches, 0 elsewhere."""
+        scores = np.zeros(self.counts.shape, self.dtype)
+        if target:
+            unreached = np.flatnonzero(~self.counts.any(axis=1))
+            scores[unreached] = target * self.log_likelihoods(unreached)
+        return scores
+
+    def _full_scale(self, reached: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return log θ of every cell; 0 for unreached ones without smoothing, where θ is 0."""
+        if self.smoothing:
+            return self._cast(self.log_likelihoods(slice(None)))
+        full = np.zeros(self.counts.shape, self.dtype)
+        full[reached] = scale
+        return full
 
     def _cast(self, array: np.ndarray) -> np.ndarray:
         return array.astype(self.dtype, copy=False)

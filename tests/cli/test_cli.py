@@ -7,10 +7,6 @@ from typer.testing import CliRunner
 import deepbroad
 from deepbroad.cli import app
 
-needs_estimators = pytest.mark.skipif(
-    not hasattr(deepbroad, "DBLClassifier"), reason="the estimators do not exist yet"
-)
-
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
@@ -48,7 +44,6 @@ def test_importing_the_command_line_leaves_plots_alone():
     assert found.stdout.strip() == "False"
 
 
-@needs_estimators
 def test_demo_prints_its_table_and_draws_its_picture(tmp_path):
     result = run("demo", "--rows", 2000, "--out", tmp_path / "new" / "folder")
     assert result.exit_code == 0, result.output
@@ -59,7 +54,6 @@ def test_demo_prints_its_table_and_draws_its_picture(tmp_path):
     assert "convergence.png" in result.output.replace("\n", "")
 
 
-@needs_estimators
 def test_demo_without_matplotlib_still_prints_its_table(tmp_path, monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
