@@ -19,21 +19,25 @@ def count_distinct(left, right, n_right, seen):
 
 @jit
 def join_keys(codes, columns, radices, keys):
-    """Write each row's key: its codes in `columns` as digits of a number, int64."""
-    for r in range(keys.shape[0]):
-        keys[r] = 0
+    """Write each row's key: its codes in `columns` as digits of a number.
+
+    Keys are int64, or int32 where they fit, which vectorises twice as wide.
+    """
     for k in range(columns.shape[0]):
         column = codes[columns[k]]
-        for r in range(keys.shape[0]):
-            keys[r] = keys[r] * radices[k] + np.int64(column[r])
+        radix = keys.dtype.type(radices[k])
+        if k == 0:
+            for r in range(keys.shape[0]):
+                keys[r] = column[r]
+        else:
+            for r in range(keys.shape[0]):
+                keys[r] = keys[r] * radix + column[r]
 
 
 @jit
-def look_up_keys(keys, table, absent, joint):
-    """Write table[key] of each row, `absent` where it is negative; tell which rows had none."""
-    missing = np.zeros(keys.shape[0], np.bool_)
+def look_up_keys(keys, table, joint, missing):
+    """Write table[key] of each row into `joint`, 0 where it is negative, and mark such rows."""
     for r in range(keys.shape[0]):
         code = table[keys[r]]
-        missing[r] = code < 0
-        joint[r] = absent if code < 0 else code
-    return missing
+        missing[r] |= code < 0
+        joint[r] = max(code, 0)

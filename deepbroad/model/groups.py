@@ -42,6 +42,11 @@ class Group:
         return self.cardinalities + 1
 
     @cached_property
+    def n_keys(self) -> int:
+        """How many keys are possible."""
+        return int(np.prod(self.radices))
+
+    @cached_property
     def digits(self) -> np.ndarray:
         """Code of each column at each joint value, (n_columns, size)."""
         return np.array(np.unravel_index(self.keys, self.radices), np.int64)
@@ -49,25 +54,24 @@ class Group:
     @cached_property
     def _direct(self) -> np.ndarray | None:
         """Return the code of every possible key, -1 if not seen; None if there are too many."""
-        n_keys = int(np.prod(self.radices))
-        if n_keys > DIRECT_KEYS:
+        if self.n_keys > DIRECT_KEYS:
             return None
-        table = np.full(n_keys, -1, np.int32)
+        table = np.full(self.n_keys, -1, np.int32)
         table[self.keys] = np.arange(self.size, dtype=np.int32)
         return table
 
     def key_rows(self, codes: np.ndarray) -> np.ndarray:
-        """Return the key of each row of the code columns `codes`, int64."""
-        keys = np.empty(codes.shape[1], np.int64)
+        """Return the key of each row of the code columns `codes`."""
+        small = self.n_keys <= np.iinfo(np.int32).max
+        keys = np.empty(codes.shape[1], np.int32 if small else np.int64)
         join_keys(codes, self.columns, self.radices, keys)
         return keys
 
     def distinct_keys(self, codes: np.ndarray) -> np.ndarray:
         """Return the sorted keys that rows have, but for those with a never-seen value."""
         keys = self.key_rows(codes)
-        n_keys = int(np.prod(self.radices))
-        if n_keys <= DIRECT_KEYS:
-            present = np.zeros(n_keys, bool)
+        if self.n_keys <= DIRECT_KEYS:
+            present = np.zeros(self.n_keys, bool)
             present[keys] = True
             keys = np.flatnonzero(present)
         else:
@@ -76,20 +80,20 @@ class Group:
         digits = np.array(np.unravel_index(keys, self.radices))
         return keys[(digits < self.cardinalities[:, None]).all(axis=0)]
 
-    def encode(self, codes: np.ndarray, joint: np.ndarray) -> np.ndarray:
-        """Write the joint code of each row into `joint`; return which rows have none.
+    def encode(self, codes: np.ndarray, joint: np.ndarray, missing: np.ndarray) -> None:
+        """Write the joint code of each row into `joint`.
 
-        Rows without a code, whose joint value no training row had, get code 0.
+        Rows without one, whose joint value no training row had, get code 0 and are marked in
+        `missing`.
         """
         keys = self.key_rows(codes)
         if self._direct is not None:
-            missing: np.ndarray = look_up_keys(keys, self._direct, 0, joint)
-            return missing
+            look_up_keys(keys, self._direct, joint, missing)
+            return
         found = np.minimum(np.searchsorted(self.keys, keys), self.size - 1)
-        missing = self.keys[found] != keys
-        found[missing] = 0
-        joint[:] = found
-        return missing
+        absent = self.keys[found] != keys
+        missing |= absent
+        joint[:] = np.where(absent, 0, found)
 
     def with_unseen(self) -> "Group":
         """Return the group of a single column with its never-seen value as one value more."""
@@ -108,7 +112,7 @@ def encode_groups(groups: tuple[Group, ...], codes: np.ndarray) -> tuple[np.ndar
     joint = np.empty((len(groups), codes.shape[1]), code_dtype(groups))
     missing = np.zeros(codes.shape[1], bool)
     for g, group in enumerate(groups):
-        missing |= group.encode(codes, joint[g])
+        group.encode(codes, joint[g], missing)
     return joint, missing
 
 

@@ -46,6 +46,7 @@ def test_distinct_pairs_are_counted_once():
 def test_keys_are_looked_up_and_missing_ones_told():
     table = np.array([-1, 5, -1, 0], np.int32)
     joint = np.empty(4, np.uint8)
-    missing = look_up_keys(np.array([3, 0, 1, 2]), table, 9, joint)
-    assert joint.tolist() == [0, 9, 5, 9]
-    assert missing.tolist() == [False, True, False, True]
+    missing = np.array([True, False, False, False])
+    look_up_keys(np.array([3, 0, 1, 2]), table, joint, missing)
+    assert joint.tolist() == [0, 0, 5, 0]
+    assert missing.tolist() == [True, True, False, True]

@@ -56,12 +56,12 @@ def test_never_seen_values_in_training_rows_of_weight_zero_get_no_code():
 
 def test_a_single_column_can_take_its_never_seen_value_in():
     group = Group.single(2, 4).with_unseen()
-    joint = np.empty(5, np.uint8)
-    assert not group.encode(np.array([[0], [0], [0]] * 1, np.uint8).repeat(5, axis=1), joint).any()
     assert group.size == 5
+    joint, missing = np.empty(5, np.uint8), np.zeros(5, bool)
     codes = np.zeros((3, 5), np.uint8)
     codes[2] = range(5)
-    assert not group.encode(codes, joint).any()
+    group.encode(codes, joint, missing)
+    assert not missing.any()
     assert joint.tolist() == [0, 1, 2, 3, 4]
 
 
