@@ -1,6 +1,7 @@
 """Deep broad learning: exact, fast, explainable classification of tables."""
 
 from deepbroad.estimators import AnJEClassifier, DBLClassifier, LRClassifier, MDLDiscretizer
+from deepbroad.persist import ModelFileError, load, save
 from deepbroad.solvers import Progress
 
 __version__ = "0.1.0.dev0"
@@ -10,5 +11,8 @@ __all__ = [
     "DBLClassifier",
     "LRClassifier",
     "MDLDiscretizer",
+    "ModelFileError",
     "Progress",
+    "load",
+    "save",
 ]

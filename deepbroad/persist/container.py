@@ -1,0 +1,139 @@
+"""The outside of a model file: a safetensors file with a checksum; knows nothing of models.
+
+The header's one metadata entry is JSON: a SHA-256 over the whole file (with zeros in its own
+place), the format number, the library's version and the estimator's class.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from deepbroad.persist.error import ModelFileError
+
+FORMAT = 1
+# The checksum comes first, so that its place is known.
+_START = b'{"__metadata__":{"deepbroad":"{\\"sha256\\":\\"'
+_DIGEST = slice(8 + len(_START), 8 + len(_START) + 64)
+
+
+class Stamp(NamedTuple):
+    """Who wrote a file."""
+
+    version: str
+    class_name: str
+
+
+def pack_file(stamp: Stamp, tensors: dict[str, np.ndarray]) -> bytearray:
+    """Return the bytes of a model file."""
+    metadata = {
+        "sha256": "0" * 64,
+        "format": FORMAT,
+        "version": stamp.version,
+        "class": stamp.class_name,
+    }
+    text = json.dumps(metadata, separators=(",", ":"))
+    data = bytearray(safetensors.save(tensors, {"deepbroad": text}))
+    data[_DIGEST] = _digest(data)
+    return data
+
+
+def unpack_file(data: bytes, *, version: str) -> tuple[Stamp, dict[str, np.ndarray]]:
+    """Return what `pack_file` packed; ModelFileError if anything about it is not as it was."""
+    if data[8 : 8 + len(_START)] != _START:
+        raise ModelFileError("it is not a deepbroad model file")
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 + length:
+        raise ModelFileError("it is truncated: its header is not complete")
+    header = parse_json(data[8 : 8 + length])
+    match parse_json(header["__metadata__"]["deepbroad"].encode()):
+        case {
+            "sha256": str(digest),
+            "format": int(number),
+            "version": str(writer),
+            "class": str(class_name),
+        }:
+            pass
+        case _:
+            raise ModelFileError("its header is damaged")
+    if number != FORMAT:
+        raise ModelFileError(
+            f"it has model format {number} and was written by deepbroad {writer:.40}, but "
+            f"deepbroad {version} reads format {FORMAT}. Use deepbroad {writer:.40} to read it"
+        )
+    if len(data) < 8 + length + _data_length(header):
+        raise ModelFileError("it is truncated: its arrays are not complete")
+    if digest.encode() != _digest(data):
+        raise ModelFileError("its checksum does not match: it was damaged or changed")
+    try:
+        return Stamp(writer, class_name), safetensors.load(bytes(data))
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ModelFileError(f"its arrays are damaged ({error})") from None
+
+
+def parse_json(text: bytes) -> Any:
+    """Return the JSON value of `text`; stricter than Python's: no NaN, no key twice."""
+    try:
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its description is damaged ({error!s:.80})") from None
+
+
+def write_atomically(path: Path, data: bytes | bytearray) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never a part."""
+    path = Path(os.path.realpath(path))  # a link stays a link
+    beside = path.with_name(f".{path.name:.80}.{secrets.token_hex(4)}.tmp")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    # The new name is on disk once its folder is; not every system lets one open a folder.
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _digest(data: bytes | bytearray) -> bytes:
+    """Return the checksum of a file in hexadecimal digits."""
+    view = memoryview(data)
+    sha = hashlib.sha256(view[: _DIGEST.start])
+    sha.update(b"0" * 64)
+    sha.update(view[_DIGEST.stop :])
+    return sha.hexdigest().encode()
+
+
+def _data_length(header: dict[str, Any]) -> int:
+    """Return how many bytes of arrays a header announces; 0 if it cannot be told."""
+    ends = [0]
+    for entry in header.values():
+        match entry:
+            case {"data_offsets": [int(), int(end)]}:
+                ends.append(end)
+    return max(ends)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"not JSON: {constant}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's entries; ValueError if one comes twice."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("a key comes twice")
+    return entries

@@ -1,0 +1,263 @@
+"""Models into files and out of them again, each part checked before anything is built of it."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import deepbroad
+from deepbroad.data.encoding import Encoding
+from deepbroad.data.labels import Labels
+from deepbroad.engine.memory import format_bytes, parse_limit
+from deepbroad.estimators import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.estimators.base import TableClassifier
+from deepbroad.kernels.vector import lane_count
+from deepbroad.model.plan import Plan
+from deepbroad.persist import values
+from deepbroad.persist.cells import MAX_GROWTH, pack_cells, unpack_cells
+from deepbroad.persist.container import Stamp, pack_file, parse_json, unpack_file, write_atomically
+from deepbroad.persist.error import ModelFileError
+from deepbroad.persist.plans import SPARE_BYTES, pack_plan, prediction_bytes, unpack_plan
+from deepbroad.persist.tensors import Tensors
+
+
+class Kind(NamedTuple):
+    """An estimator that files may hold, and what its fit sets beside the model itself."""
+
+    estimator: type[TableClassifier]
+    facts: Mapping[str, type] = {}
+    curves: tuple[str, ...] = ()
+
+
+_FACTS = {"n_iter_": int, "n_evaluations_": int, "loss_": float, "status_": str}
+_CURVES = ("loss_curve_", "evaluation_curve_")
+# Nothing but these is ever built, whatever a file asks for.
+KINDS = {
+    "AnJEClassifier": Kind(AnJEClassifier),
+    "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES),
+    "LRClassifier": Kind(LRClassifier, _FACTS, _CURVES),
+}
+# Functions, which no file can hold.
+_LEFT_OUT = ("callbacks",)
+
+
+def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file.
+
+    The file is a safetensors file: arrays and JSON, no code. It is smaller than a pickle, holds
+    everything that predictions, `tables_` and another fit need, and appears whole or not at all.
+
+    Parameters
+    ----------
+    model : AnJEClassifier, DBLClassifier or LRClassifier
+        Fitted. Its `callbacks` and metadata requests are left out.
+    path : str or os.PathLike
+        Any name; ``.dbl`` is the custom. An older file of that name is replaced.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model is of another class.
+    ModelFileError
+        If the model has labels or parameters of types that cannot be written, such as intervals.
+
+    See Also
+    --------
+    load : Read the model back.
+
+    Examples
+    --------
+    >>> import deepbroad, tempfile, pathlib
+    >>> X = [["sunny", "hot"], ["sunny", "cool"], ["rain", "cool"], ["rain", "hot"]]
+    >>> model = deepbroad.DBLClassifier(n=2).fit(X, ["no", "yes", "yes", "no"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "weather.dbl"
+    ...     deepbroad.save(model, path)
+    ...     deepbroad.load(path).predict([["rain", "cool"]])
+    array(['yes'], dtype='<U3')
+    """
+    name = type(model).__name__
+    if name not in KINDS or type(model) is not KINDS[name].estimator:
+        raise TypeError(f"deepbroad.save writes {', '.join(KINDS)}; got {name}.")
+    check_is_fitted(model, "classes_")
+    try:
+        data = pack_file(Stamp(deepbroad.__version__, name), _describe(model, KINDS[name]))
+        _bytes_needed(model._scorer.model.plan, len(model.classes_), len(data))
+    except ModelFileError as error:
+        raise ModelFileError(f"This {name} cannot be saved: {error}.") from None
+    write_atomically(Path(path), data)
+
+
+def load(path: str | os.PathLike[str]) -> TableClassifier:
+    """Read a model from a file that `save` wrote.
+
+    Nothing in a file is ever run, so that files of strangers do no harm. Every part is checked
+    first; a checksum tells whether a single bit changed.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+
+    Returns
+    -------
+    model : AnJEClassifier, DBLClassifier or LRClassifier
+        Fitted, with the same parameters (but `callbacks`) and, to the bit, the same predictions.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ModelFileError
+        If it is no model file, truncated, damaged, changed, or of a format of another version.
+    MemoryError
+        If the model needs more memory than is free.
+
+    See Also
+    --------
+    save : Write a model, with an example.
+    """
+    path = Path(path)
+    data = path.read_bytes()
+    try:
+        stamp, arrays = unpack_file(data, version=deepbroad.__version__)
+        if stamp.class_name not in KINDS:
+            raise ModelFileError(
+                f"it holds a {stamp.class_name:.60}, and this version knows {', '.join(KINDS)}"
+            )
+        return _build(KINDS[stamp.class_name], Tensors(arrays), len(data))
+    except (ValueError, TypeError, OverflowError, SyntaxError, RecursionError) as error:
+        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+
+
+def _describe(model: TableClassifier, kind: Kind) -> dict[str, np.ndarray]:
+    """Return the arrays of a model, its description in JSON among them."""
+    tables = model._scorer.model
+    plan, tensors = pack_plan(tables.plan)
+    facts = {name: to(getattr(model, name)) for name, to in kind.facts.items()}
+    description = {
+        "parameters": _write_parameters(model),
+        "labels": _write_labels(model._labels),
+        "encoding": model._encoding.to_dict(),
+        "named": hasattr(model, "feature_names_in_"),
+        "plan": plan,
+        "fit": {name: values.to_json(fact) for name, fact in facts.items()},
+    }
+    text = json.dumps(description, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for curve in kind.curves:
+        tensors[curve] = np.asarray(getattr(model, curve), np.float64)
+    if not np.isfinite(tables.class_scores).all() or not np.isfinite(tables.scores).all():
+        raise ModelFileError("its scores are not finite numbers")
+    return {
+        "json": np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8),
+        "class_scores": tables.class_scores.astype(np.float64),
+        **tensors,
+        **pack_cells(tables),
+    }
+
+
+def _write_parameters(model: TableClassifier) -> dict[str, Any]:
+    """Return the constructor's parameters as JSON."""
+    written = {}
+    for name, value in model.get_params(deep=False).items():
+        try:
+            if name not in _LEFT_OUT:
+                written[name] = values.to_json(value)
+        except ModelFileError as error:
+            raise ModelFileError(f"its parameter {name!r}: {error}") from None
+    return written
+
+
+def _write_labels(labels: Labels) -> dict[str, Any]:
+    """Return the classes as JSON that is known to give the same classes back."""
+    try:
+        data = labels.to_dict()
+        again = Labels.from_dict(data).classes
+    except ValueError as error:
+        raise ModelFileError(str(error)) from None
+    ours = labels.classes
+    same_types = [type(a) is type(b) for a, b in zip(ours, again, strict=True)]
+    if ours.dtype != again.dtype or not all(same_types) or not np.array_equal(ours, again):
+        kinds = ", ".join(sorted({type(label).__name__ for label in ours}))
+        raise ModelFileError(
+            f"class labels of type {kinds} cannot be written exactly; strings, numbers, booleans "
+            "and dates to the microsecond can"
+        )
+    return data
+
+
+def _build(kind: Kind, tensors: Tensors, file_size: int) -> TableClassifier:
+    """Return the model of a file's arrays."""
+    match parse_json(tensors.take("json", ["uint8"], (None,)).tobytes()):
+        case {
+            "parameters": dict(parameters),
+            "labels": dict(labels_data),
+            "encoding": dict(encoding_data),
+            "named": bool(named),
+            "plan": dict(plan_data),
+            "fit": dict(fit),
+            **rest,
+        } if not rest:
+            pass
+        case _:
+            raise ModelFileError("its description has missing or unknown parts")
+    model = _construct(kind, parameters)
+    labels, encoding = Labels.from_dict(labels_data), Encoding.from_dict(encoding_data)
+    if any(column.name != encoding.names[column.attribute] for column in encoding.columns):
+        raise ModelFileError("its columns do not have the names of its attributes")
+    if labels.n_classes < 2:
+        raise ModelFileError("it has fewer than two classes")
+    allowed_cells = MAX_GROWTH * file_size / (4 * labels.n_classes)
+    plan = unpack_plan(plan_data, tensors, encoding.cardinalities, allowed_cells)
+    needed, free = _bytes_needed(plan, labels.n_classes, file_size), parse_limit(None)
+    if needed > free:
+        raise MemoryError(
+            f"This model needs {format_bytes(needed)}, but {format_bytes(free)} are free."
+        )
+    class_scores = tensors.take("class_scores", ["float64"], (labels.n_classes,))
+    tables = unpack_cells(tensors, plan, class_scores)
+    _set_fit(model, kind, fit, tensors)
+    tensors.finish()
+    model.n_features_in_ = len(encoding.names)
+    if named:
+        model.feature_names_in_ = np.array(encoding.names, dtype=object)
+    model._keep(labels, encoding, tables)
+    return model
+
+
+def _construct(kind: Kind, parameters: dict[str, Any]) -> TableClassifier:
+    """Return the estimator, not fitted; parameters that an older version had not have defaults."""
+    known = set(kind.estimator._get_param_names()) - {*_LEFT_OUT}
+    if unknown := set(parameters) - known:
+        raise ModelFileError(f"it has an unknown parameter {min(unknown)!r:.60}")
+    return kind.estimator(**{name: values.from_json(data) for name, data in parameters.items()})
+
+
+def _set_fit(model: TableClassifier, kind: Kind, fit: dict[str, Any], tensors: Tensors) -> None:
+    """Set what the solver reported."""
+    if fit.keys() != kind.facts.keys():
+        raise ModelFileError("what it says of its fit has missing or unknown parts")
+    for name, wanted in kind.facts.items():
+        fact = values.from_json(fit[name])
+        if type(fact) is not wanted:
+            raise ModelFileError(f"its {name} is no {wanted.__name__}")
+        setattr(model, name, fact)
+    for name in kind.curves:
+        setattr(model, name, tensors.take(name, ["float64"], (None,), finite=False).tolist())
+
+
+def _bytes_needed(plan: Plan, n_classes: int, file_size: int) -> float:
+    """Return the memory that a model needs at least; ModelFileError if its file is too small."""
+    needed = prediction_bytes(plan, 4 * lane_count(n_classes - 1))
+    if needed > SPARE_BYTES + MAX_GROWTH * file_size:
+        raise ModelFileError(
+            f"its file has {format_bytes(file_size)}, yet would need {format_bytes(needed)} to "
+            "predict"
+        )
+    return needed + 4.0 * n_classes * plan.terms.n_cells
