@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from deepbroad.kernels.joint import join_keys, look_up_keys
+from deepbroad.model.pickling import FieldsOnly
 
 # Above this many possible keys a sorted search replaces the direct table (16 MiB of int32).
 DIRECT_KEYS = 1 << 22
@@ -15,7 +16,7 @@ MAX_KEYS = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class Group(FieldsOnly):
     """Columns that share one code; code j stands for the joint value with key `keys[j]`.
 
     A key writes the columns' codes as digits in mixed radix V_i + 1, so that the code V_i of a
@@ -40,6 +41,11 @@ class Group:
     def radices(self) -> np.ndarray:
         """The base of each column's digit in a key."""
         return self.cardinalities + 1
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the group's codes are those of its one column."""
+        return len(self.columns) == 1 and self.size == self.cardinalities[0]
 
     @cached_property
     def n_keys(self) -> int:

@@ -10,6 +10,7 @@ from deepbroad.kernels.expansion import Program
 from deepbroad.kernels.lookup import TableIndex
 from deepbroad.model.expansion import compile_program
 from deepbroad.model.groups import Group
+from deepbroad.model.pickling import FieldsOnly
 from deepbroad.model.terms import NONE, Terms
 
 # `find_entries` computes positions in 32 bits.
@@ -17,7 +18,7 @@ MAX_ENTRIES = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(FieldsOnly):
     """Groups of columns, and one fused table per set of groups that some term needs.
 
     All terms whose columns lie inside the same groups share a table, so a row needs one look-up

@@ -15,6 +15,8 @@ from deepbroad.model.groups import MAX_KEYS
 
 # Rows that estimate how many joint values two groups would have.
 SAMPLE_ROWS = 1 << 15
+# With more columns the search itself, quadratic in them, would take longer than it saves.
+MAX_COLUMNS = 256
 # Larger groups would need more than 16 bits per code, and tables that no cache holds.
 MAX_GROUP = 1 << 12
 
@@ -37,6 +39,8 @@ def plan_groups(
     width : int
         Numbers per table entry.
     """
+    if len(cardinalities) > MAX_COLUMNS:
+        return [(c,) for c in range(len(cardinalities))]
     search = GroupSearch(sample, cardinalities, depth, rows, width)
     while search.join_best():
         pass

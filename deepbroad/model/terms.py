@@ -8,11 +8,13 @@ from math import comb
 
 import numpy as np
 
+from deepbroad.model.pickling import FieldsOnly
+
 NONE = -1  # fills the rows of `members` of terms that join fewer columns than the deepest
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class Terms(FieldsOnly):
     """Tuples of code columns; the cells of a tuple are its joint values in row-major order.
 
     Parameters
