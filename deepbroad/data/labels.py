@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from deepbroad.data.column import column_from_numpy
 from deepbroad.data.factor import Factor
 from deepbroad.data.table import column_from_series
-from deepbroad.data.value import Identity, from_json, sort_key, to_json, to_object
+from deepbroad.data.value import Identity, from_json, identify, sort_key, to_json, to_object
 
 _PLAIN_KINDS = "biufUSMm"
 # A few letters of a hostile file must not ask for strings of a gigabyte each.
@@ -78,6 +78,10 @@ class Labels:
             classes = values[order]
         labels = cls(classes)
         return labels, labels._encode(factor, absent=0)
+
+    def code_of(self, label: Any) -> int | None:
+        """Return the code of one label, None if training had it not."""
+        return self._code.get(identify(label))
 
     def encode(self, y: Any) -> np.ndarray:
         """Return `y` as class codes; ValueError if it has a label that training had not."""

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.memory import format_bytes
 from deepbroad.engine.planning import pass_dtype
-from deepbroad.kernels.expansion import INNER, JOINT, OUTER
+from deepbroad.kernels.expansion import INNER, JOINT, OUTER, STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import build_cost, lookup_cost, softmax_cost
 from deepbroad.model.plan import Plan
@@ -51,53 +52,73 @@ class Estimate:
         )
 
 
-def estimate_fit(
-    source: Source, plan: Plan, *, solves: bool, history: int, n_threads: int
-) -> Estimate:
-    """Return what counting, and solving if the model `solves`, will need under a plan."""
-    terms, n_classes, rows = plan.terms, source.n_classes, source.n_rows
-    cells, entries = terms.n_cells, plan.n_entries
+class Sizes(NamedTuple):
+    """What the memory of a fit depends on."""
+
+    rows: int
+    n_classes: int
+    n_groups: int
+    n_terms: int
+    cells: float
+    entries: float
+
+
+def fit_bytes(sizes: Sizes, item: int, history: int) -> float:
+    """Return the memory of a fit: counting, then solving where the solver remembers anything.
+
+    `item` is the bytes of one number in the tables.
+    """
+    rows, n_classes, n_groups, n_terms, cells, entries = sizes
     block = min(rows, BLOCK_ROWS)
     counted, scored = lane_count(n_classes), lane_count(n_classes - 1)
     # The plan's codes, and the labels and weights that go with them.
-    held = rows * (len(plan.groups) * 2 + 10)
+    held = rows * (n_groups * 2 + 10)
     counting = 8 * counted * (cells + entries + block)
-    item = pass_dtype(plan, rows).itemsize
-    if solves:
-        parameters = min(cells, rows * len(terms)) * n_classes
+    solving = 8 * counted * cells + (16 + 2 * item) * cells * n_classes
+    if history:
+        parameters = min(cells, float(rows) * n_terms) * n_classes
         solving = (
             8 * counted * cells  # the counts stay
             + parameters * (8 * (2 * history + SOLVER_VECTORS) + 2 * item)
-            + scored * ((item + 8) * cells + (2 * item + 8) * entries + item * block)
+            + scored * ((item + 8) * cells + (2 * item + 8) * entries + (item + 1) * block)
             + 2 * item * cells * n_classes  # the fitted scores and their scale
         )
-    else:
-        solving = 8 * counted * cells + (16 + 2 * item) * cells * n_classes
+    return held + max(counting, solving)
+
+
+def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) -> Estimate:
+    """Return what a fit will need under a plan; `history` is 0 for a model that only counts."""
+    terms, n_classes, rows = plan.terms, source.n_classes, source.n_rows
+    cells, entries = terms.n_cells, plan.n_entries
+    sizes = Sizes(rows, n_classes, len(plan.groups), len(terms), cells, entries)
+    width = lane_count(n_classes - 1)
     steps = plan.program.steps
     items = float((steps[:, OUTER] * steps[:, JOINT] * steps[:, INNER]).sum())
-    nanoseconds = (
-        rows * (plan.n_tables * float(lookup_cost(entries, scored)))
-        + rows * softmax_cost(n_classes - 1)
-        + build_cost(items, scored)
-    )
+    nanoseconds = rows * (
+        plan.n_tables * float(lookup_cost(entries, width)) + softmax_cost(n_classes - 1)
+    ) + build_cost(items, width)
     return Estimate(
         rows=rows,
         terms=len(terms),
         cells=cells,
         lookups=len(terms),
         fused_lookups=plan.n_tables,
-        bytes=int(held + max(counting, solving)),
+        bytes=int(fit_bytes(sizes, pass_dtype(plan, rows).itemsize, history)),
         seconds_per_pass=nanoseconds * 1e-9 / n_threads,
     )
 
 
-def least_bytes(cardinalities: np.ndarray, n: int, n_classes: int, *, solves: bool) -> float:
-    """Return a lower bound of a fit's memory from cardinalities alone, without listing tuples."""
+def unfused_bytes(
+    cardinalities: np.ndarray, n: int, *, rows: int, n_classes: int, history: int
+) -> float:
+    """Return the memory of a fit without fusion, from cardinalities alone: no tuple is listed."""
     values = np.asarray(cardinalities, float)
     powers = np.array([np.sum(values**k) for k in range(1, n + 1)])
     cells = float(symmetric_sums(powers, n)[n])
-    per_cell = 8.0 * n_classes * (2 if solves else 1)
-    return cells * per_cell + 8.0 * n * comb(len(values), n)
+    n_terms = comb(len(values), n)
+    sizes = Sizes(rows, n_classes, len(values), n_terms, cells, cells)
+    # The list of tuples itself, its steps and its offsets.
+    return fit_bytes(sizes, 4, history) + 8.0 * (2 * n + STEP_WIDTH + 4) * n_terms
 
 
 def refuse(needed: float, limit: int, alternatives: dict[int, float]) -> MemoryError:

@@ -15,8 +15,8 @@ from deepbroad.data.labels import Labels
 from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
 from deepbroad.data.weights import read_weights
-from deepbroad.engine.estimate import Estimate, estimate_fit, least_bytes, refuse
-from deepbroad.engine.memory import parse_limit
+from deepbroad.engine.estimate import Estimate, estimate_fit, refuse, unfused_bytes
+from deepbroad.engine.memory import free_memory, parse_limit
 from deepbroad.engine.planning import group_source, make_plan, pass_dtype
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.threads import Threads, thread_count
@@ -43,7 +43,6 @@ class Prepared:
     source: ArraySource
     plan: Plan
     estimate: Estimate
-    limit: int
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -89,10 +88,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         self : object
             The fitted model.
         """
-        prepared = self._prepare(X, y, sample_weight, reset=True)
+        limit = parse_limit(self.memory_limit)
+        prepared = self._prepare(X, y, sample_weight, limit=limit, reset=True)
         logger.info("%s needs %s", type(self).__name__, prepared.estimate)
-        if prepared.estimate.bytes > prepared.limit:
-            raise self._refuse(prepared.encoding, prepared.estimate.bytes, prepared.limit)
+        if prepared.estimate.bytes > limit:
+            raise self._refuse(prepared, limit)
         with Threads(self.n_jobs) as threads:
             plan = prepared.plan
             training = Training(
@@ -126,25 +126,17 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             Rows, terms, cells, look-ups per row before and after fusion, bytes and seconds per
             pass.
         """
-        return self._prepare(X, y, sample_weight, reset=False).estimate
+        return self._prepare(X, y, sample_weight, limit=free_memory(), reset=False).estimate
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Prepared:
-        """Read, check, encode and plan a training table."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, limit: int, reset: bool) -> Prepared:
+        """Read, check, encode and plan a training table, within a limit of memory if possible."""
         self._check_parameters()
-        limit = parse_limit(self.memory_limit)
         table = read_table(X)
         if reset:
             validate_data(self, X, y, skip_check_array=True)
         check_consistent_length(X, y)
         n = check_depth(self.n, table.n_columns)
-        weights = read_weights(sample_weight, table.n_rows)
-        labels, codes = Labels.fit(y, weights)
-        if labels.n_classes < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, and y has one class: "
-                f"{labels.classes[0]!r}."
-            )
-        weights = weigh_classes(self.class_weight, labels, codes, weights)
+        labels, codes, weights = self._read_labels(y, read_weights(sample_weight, table.n_rows))
         encoding, columns = Encoding.fit(
             table,
             codes,
@@ -152,11 +144,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             weights,
             categorical_features=self.categorical_features,
         )
-        if self.terms is None:
-            # Before any list of tuples is made: there may be billions.
-            needed = self._least_bytes(encoding, n, labels.n_classes)
-            if needed > limit:
-                raise self._refuse(encoding, needed, limit, labels.n_classes)
         source = ArraySource(
             columns,
             codes,
@@ -164,28 +151,59 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             cardinalities=encoding.cardinalities,
             weights=weights,
         )
-        plan = make_plan(source, resolve_terms(self.terms, n, encoding))
-        estimate = estimate_fit(
-            source,
-            plan,
-            solves=self._history > 0,
-            history=self._history,
-            n_threads=thread_count(self.n_jobs),
+        if self.terms is None:
+            # Before any list of tuples is made: there may be billions.
+            alternatives = self._unfused_bytes(source)
+            if alternatives[n] > limit:
+                raise refuse(alternatives[n], limit, alternatives)
+        terms = resolve_terms(self.terms, n, encoding)
+        plan = make_plan(source, terms)
+        estimate = self._estimate(source, plan)
+        if estimate.bytes > limit:
+            # Fused tables can be larger than the cells that they are built from.
+            plan = make_plan(source, terms, fuse=False)
+            estimate = self._estimate(source, plan)
+        return Prepared(labels, encoding, source, plan, estimate)
+
+    def _read_labels(
+        self, y: Any, weights: np.ndarray | None
+    ) -> tuple[Labels, np.ndarray, np.ndarray | None]:
+        """Return the classes, each row's class and its weight, class weights included."""
+        labels, codes = Labels.fit(y, weights)
+        weights = weigh_classes(self.class_weight, labels, codes, weights)
+        if weights is not None and not weights.all():
+            # A class of weight 0 is as if absent.
+            labels, codes = Labels.fit(y, weights)
+        if labels.n_classes < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, and y has one class: "
+                f"{labels.classes[0]!r}."
+            )
+        return labels, codes, weights
+
+    def _estimate(self, source: ArraySource, plan: Plan) -> Estimate:
+        return estimate_fit(
+            source, plan, history=self._history, n_threads=thread_count(self.n_jobs)
         )
-        return Prepared(labels, encoding, source, plan, estimate, limit)
 
-    def _least_bytes(self, encoding: Encoding, n: int, n_classes: int) -> float:
-        return least_bytes(encoding.cardinalities, n, n_classes, solves=self._history > 0)
-
-    def _refuse(
-        self, encoding: Encoding, needed: float, limit: int, n_classes: int = 2
-    ) -> MemoryError:
-        """Return the error of a fit past its memory limit, with the depths that would fit."""
-        # The factor from the lower bound to the estimate of a whole fit, generously.
-        alternatives = {
-            n: 8 * self._least_bytes(encoding, n, n_classes) for n in range(1, int(self.n))
+    def _unfused_bytes(self, source: ArraySource) -> dict[int, float]:
+        """Return what a fit of each depth up to n would need without fusion."""
+        return {
+            n: unfused_bytes(
+                source.cardinalities,
+                n,
+                rows=source.n_rows,
+                n_classes=source.n_classes,
+                history=self._history,
+            )
+            for n in range(1, int(self.n) + 1)
         }
-        return refuse(needed, limit, alternatives)
+
+    def _refuse(self, prepared: Prepared, limit: int) -> MemoryError:
+        """Return the error of a fit past its memory limit, with the depths that would fit."""
+        alternatives = self._unfused_bytes(prepared.source)
+        del alternatives[int(self.n)]
+        return refuse(prepared.estimate.bytes, limit, alternatives)
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the codes of a table to predict."""

@@ -9,7 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deepbroad.engine.training import Family, Training
 from deepbroad.estimators.base import TableClassifier
-from deepbroad.estimators.parameters import check_choice, check_count, check_number
+from deepbroad.estimators.parameters import (
+    check_callbacks,
+    check_choice,
+    check_count,
+    check_number,
+)
 from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import LBFGS, Progress, Solution
 
@@ -39,10 +44,11 @@ class DiscriminativeClassifier(TableClassifier):
         check_number("tol", self.tol, above=0.0, included=True)
         check_count("max_iter", self.max_iter, least=0)
         check_choice("solver", self.solver, ["lbfgs"])
+        check_callbacks(self.callbacks)
 
     def _fit_tables(self, training: Training) -> ScoreTables:
         solver = LBFGS(max_iter=int(self.max_iter), tol=float(self.tol), history=self._history)
-        callbacks = list(self.callbacks or ())
+        callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)
         tables, solution = training.discriminative(

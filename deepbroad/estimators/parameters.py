@@ -1,11 +1,10 @@
 """Checks of constructor parameters, with errors that say what to write instead."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
@@ -21,7 +20,8 @@ def check_depth(n: Any, n_features: int) -> int:
         raise ValueError(f"n must be at least 1, got {n}.")
     if n > n_features:
         raise ValueError(
-            f"n={n} joins more attributes than X has ({n_features}); use n <= {n_features}."
+            f"n={n} joins more attributes than X has (n_features={n_features}); "
+            f"use n <= {n_features}."
         )
     return n
 
@@ -56,9 +56,11 @@ def resolve_terms(terms: Any, n: int, encoding: Encoding) -> Terms:
     if terms is None:
         return Terms.of_order(n, encoding.cardinalities)
     places = {name: i for i, name in enumerate(encoding.names)}
+    if isinstance(terms, str) or not isinstance(terms, Iterable):
+        raise ValueError(f"`terms` must be a list of tuples of attributes or None, got {terms!r}.")
     tuples = []
     for term in terms:
-        members = (term,) if isinstance(term, str | numbers.Integral) else tuple(term)
+        members = tuple(term) if _is_list(term) else (term,)
         columns = tuple(_find_column(member, places) for member in members)
         if len(columns) != n or len(set(columns)) != n:
             raise ValueError(
@@ -68,6 +70,10 @@ def resolve_terms(terms: Any, n: int, encoding: Encoding) -> Terms:
     if not tuples:
         raise ValueError("`terms` is empty; give at least one tuple, or None for all of them.")
     return Terms.of(tuples, encoding.cardinalities)
+
+
+def _is_list(term: Any) -> bool:
+    return isinstance(term, Iterable) and not isinstance(term, str)
 
 
 def _find_column(member: Any, places: dict[str, int]) -> int:
@@ -80,24 +86,39 @@ def _find_column(member: Any, places: dict[str, int]) -> int:
     raise ValueError(f"`terms` names {member!r}, which X has not; it has {list(places)[:20]}.")
 
 
+def check_callbacks(callbacks: Any) -> list[Callable[..., Any]]:
+    """Return the callbacks as a list."""
+    if callbacks is None:
+        return []
+    if not _is_list(callbacks) or not all(callable(callback) for callback in callbacks):
+        raise ValueError(f"callbacks must be a list of functions or None, got {callbacks!r}.")
+    return list(callbacks)
+
+
 def weigh_classes(
     class_weight: Any, labels: Labels, codes: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray | None:
     """Return sample weights times class weights, None if all are 1."""
-    if class_weight is None:
+    if class_weight is None or class_weight == {}:
         return weights
+    by_class = np.ones(labels.n_classes)
     if isinstance(class_weight, dict):
-        keys = labels.encode(list(class_weight))
-        by_class = np.ones(labels.n_classes)
-        by_class[keys] = [
-            check_number(f"class_weight[{label!r}]", value, above=0.0, included=True)
-            for label, value in class_weight.items()
-        ]
+        # A class that these rows happen to lack is passed over: a fold may miss a rare one.
+        found = {label: labels.code_of(label) for label in class_weight}
+        if all(code is None for code in found.values()):
+            raise ValueError(
+                f"class_weight names {list(class_weight)[:5]}, none of which is a class of y; "
+                f"the classes are {labels.classes[:20].tolist()}."
+            )
+        for label, code in found.items():
+            weight = check_number(
+                f"class_weight[{label!r}]", class_weight[label], above=0.0, included=True
+            )
+            if code is not None:
+                by_class[code] = weight
     else:
         check_choice("class_weight", class_weight, ["balanced"])
-        counted = slice(None) if weights is None else weights > 0
-        by_class = compute_class_weight(
-            "balanced", classes=np.arange(labels.n_classes), y=codes[counted]
-        )
+        counts = np.bincount(codes, weights, minlength=labels.n_classes)
+        by_class = counts.sum() / (labels.n_classes * counts)
     factors = by_class[codes]
     return factors if weights is None else weights * factors

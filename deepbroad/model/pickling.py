@@ -5,7 +5,7 @@ from typing import Any
 
 
 class FieldsOnly:
-    """Mixin for dataclasses with cached properties, which can be many times larger than the rest."""
+    """Mixin for dataclasses whose cached properties can be many times larger than the rest."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
