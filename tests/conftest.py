@@ -1,6 +1,9 @@
 """Settings that every test shares."""
 
+import pytest
+import scipy.optimize  # noqa: F401 (its BLAS must be loaded before threads are limited)
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 # The same examples in every run, so that a failure is never a matter of luck; no deadline, since
 # the first example compiles kernels.
@@ -13,3 +16,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("deepbroad")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_blas_thread():
+    """Keep BLAS from waiting for threads of its own on a busy machine, over tiny vectors."""
+    with threadpool_limits(1, user_api="blas"):
+        yield

@@ -92,11 +92,11 @@ def anje_by_partitions(codes, labels, weights, n, cardinalities, n_classes, m=1.
 # Scores and probabilities.
 
 
-def score_rows(class_scores, tables, codes, cardinalities, *, rescale=True):
+def score_rows(class_scores, tables, codes, cardinalities, *, rescale=False):
     """Return the scores (N, C) of rows; a code equal to its cardinality was never seen.
 
-    Tuples that hold a never-seen value contribute nothing. What is left is rescaled as if the
-    model were AnJE over the columns whose values are known.
+    Tuples that hold a never-seen value contribute nothing. `rescale` gives what is left the weight
+    that AnJE over the columns whose values are known would give it.
     """
     columns_used = sorted({c for columns in tables for c in columns})
     a, n = len(columns_used), max(len(columns) for columns in tables)
