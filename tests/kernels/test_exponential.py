@@ -22,7 +22,8 @@ def test_single_precision_is_right_to_a_few_units_in_the_last_place():
     x = np.concatenate([np.linspace(-80, 0, 5003), -np.logspace(-9, 1, 400)]).astype(np.float32)
     expected = np.exp(x.astype(np.float64))
     exponentials32(x, len(x), powers_like(x))
-    assert np.abs(x / expected - 1).max() < 4e-7
+    # Compiled, sums may be reordered, which costs some digits of the reduction by ln 2.
+    assert np.abs(x / expected - 1).max() < (1.5e-7 if numba.config.DISABLE_JIT else 4e-7)
 
 
 def test_zero_gives_exactly_one():
