@@ -3,7 +3,7 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import TableClassifier
+from deepbroad.estimators.base import Prepared, TableClassifier
 from deepbroad.model.scores import ScoreTables
 
 
@@ -88,5 +88,5 @@ class AnJEClassifier(TableClassifier):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
-    def _fit_tables(self, training: Training) -> ScoreTables:
+    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         return training.generative()

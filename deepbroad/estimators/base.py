@@ -62,7 +62,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     _rescales = False
 
     @abstractmethod
-    def _fit_tables(self, training: Training) -> ScoreTables:
+    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         """Return the scores that a training set gives, and set the attributes of the fit."""
 
     def _check_parameters(self) -> None:
@@ -102,7 +102,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
                 dtype=pass_dtype(plan, prepared.source.n_rows),
                 threads=threads,
             )
-            tables = self._fit_tables(training)
+            tables = self._fit_tables(training, prepared)
         self._keep(prepared.labels, prepared.encoding, tables)
         return self
 

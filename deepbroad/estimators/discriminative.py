@@ -5,10 +5,11 @@ import warnings
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from deepbroad.engine.training import Family, Training
-from deepbroad.estimators.base import TableClassifier
+from deepbroad.estimators.base import Prepared, TableClassifier
 from deepbroad.estimators.parameters import (
     check_callbacks,
     check_choice,
@@ -46,13 +47,13 @@ class DiscriminativeClassifier(TableClassifier):
         check_choice("solver", self.solver, ["lbfgs"])
         check_callbacks(self.callbacks)
 
-    def _fit_tables(self, training: Training) -> ScoreTables:
+    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         solver = LBFGS(max_iter=int(self.max_iter), tol=float(self.tol), history=self._history)
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)
         tables, solution = training.discriminative(
-            self._family(), solver, callbacks=callbacks, warm=self._previous(training)
+            self._family(), solver, callbacks=callbacks, warm=self._previous(prepared)
         )
         self.n_iter_ = solution.n_iter
         self.n_evaluations_ = len(solution.evaluation_curve)
@@ -63,13 +64,17 @@ class DiscriminativeClassifier(TableClassifier):
         self._warn(solution)
         return tables
 
-    def _previous(self, training: Training) -> ScoreTables | None:
-        """Return the model of the previous fit to start from, if it has the same tables."""
+    def _previous(self, prepared: Prepared) -> ScoreTables | None:
+        """Return the model of the previous fit to start from, if its cells mean the same."""
         if not self.warm_start or not hasattr(self, "_scorer"):
             return None
         previous = self._scorer.model
-        if previous.matches(training.plan, training.source.n_classes):
-            return previous.reordered(training.plan)
+        if (
+            np.array_equal(self._labels.classes, prepared.labels.classes)
+            and self._encoding.to_dict() == prepared.encoding.to_dict()
+            and previous.has_terms_of(prepared.plan)
+        ):
+            return previous.reordered(prepared.plan)
         warnings.warn(
             "warm_start: the attributes' values, the classes or n changed since the last fit, so "
             "this fit starts afresh.",

@@ -44,12 +44,11 @@ class ScoreTables:
         """Return class scores (C - 1,) and cell scores (n_cells, C - 1) less those of class 0."""
         return self.class_scores[1:] - self.class_scores[0], self.scores[:, 1:] - self.scores[:, :1]
 
-    def matches(self, plan: Plan, n_classes: int) -> bool:
+    def has_terms_of(self, plan: Plan) -> bool:
         """Tell whether another plan has the same terms and cells, in whatever order of axes."""
         ours, theirs = self.plan.terms, plan.terms
         return (
-            self.n_classes == n_classes
-            and np.array_equal(ours.cardinalities, theirs.cardinalities)
+            np.array_equal(ours.cardinalities, theirs.cardinalities)
             and ours.members.shape == theirs.members.shape
             and np.array_equal(np.sort(ours.members, axis=1), np.sort(theirs.members, axis=1))
         )

@@ -6,6 +6,7 @@ from time import perf_counter
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
+from threadpoolctl import threadpool_limits
 
 from deepbroad.solvers.solver import Callback, Objective, Progress, Solution, Status
 
@@ -49,14 +50,17 @@ class LBFGS:
             "gtol": 0.0,
         }
         try:
-            result = minimize(
-                search.evaluate,
-                search.best.copy(),
-                jac=True,
-                method="L-BFGS-B",
-                callback=search.iterate,
-                options=options,
-            )
+            # Threads of the BLAS would fight with the engine's own for the cores: SciPy calls it on
+            # short vectors many times per iteration, and each call can wait milliseconds.
+            with threadpool_limits(1, user_api="blas"):
+                result = minimize(
+                    search.evaluate,
+                    search.best.copy(),
+                    jac=True,
+                    method="L-BFGS-B",
+                    callback=search.iterate,
+                    options=options,
+                )
         except KeyboardInterrupt:
             return search.solution("interrupted")
         return search.solution(search.ended or search.judge(result))
