@@ -1,5 +1,7 @@
 """Fitted models as named tables, and the terms that they are restricted to."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -55,6 +57,18 @@ def test_tables_are_named_by_attributes_values_and_classes():
     turned = model.tables_["shape", "colour"]
     np.testing.assert_array_equal(turned.scores, table.scores.transpose(1, 0, 2))
     assert "6 tables over 4 attributes" in repr(model.tables_)
+
+
+def test_names_keep_the_order_of_the_table_whatever_columns_are_fused():
+    X, y = categorical_table(3000, a=5)
+    X["c4"] = X["c3"] = X["c0"]  # joined into one group, since one tells the others
+    model = AnJEClassifier(n=2).fit(X, y)
+    order = np.concatenate([group.columns for group in model._scorer.model.plan.groups])
+    assert order.tolist() != [0, 1, 2, 3, 4], "the planner was to reorder columns"
+    assert list(model.tables_) == list(combinations(X.columns, 2))
+    scores = add_up(model, X[:50])
+    expected = model.decision_function(X[:50])
+    np.testing.assert_allclose(scores - scores.mean(axis=1, keepdims=True), expected, atol=1e-9)
 
 
 def test_a_single_name_is_a_tuple_of_one():
