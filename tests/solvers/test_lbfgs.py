@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from deepbroad.solvers import LBFGS
 
@@ -196,3 +197,20 @@ def test_a_search_that_breaks_off_while_the_loss_still_falls_has_stalled():
     found = LBFGS(tol=1e-6).minimise(misleading, np.array([-1.2, 1.0]))
     assert found.status == "stalled"
     assert found.loss == min(objective.losses)
+
+
+def test_blas_has_one_thread_during_the_search_and_its_own_again_after():
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    seen = set()
+
+    def value(u):
+        seen.update(threads())
+        return rosenbrock(u)
+
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        LBFGS().minimise(value, np.array([-1.2, 1.0]))
+        assert threads() == before
+    assert seen <= {1}
