@@ -194,10 +194,6 @@ class LossPass:
         for low in range(start, stop, MIN_ROWS):
             high = min(low + MIN_ROWS, stop)
             values = self._values[low * self.width : high * self.width]
-            score_rows(
-                codes, low, high, self.plan.index, base, self.tables.entries, values,
-                lanes_for(self.width),
-            )  # fmt: skip
-            softmax_rows(
-                values, low, high, labels, weights, self.n_scores, self.width, self._partial
-            )
+            lanes = lanes_for(self.width)
+            score_rows(codes, low, high, self.plan.index, base, self.tables.entries, values, lanes)
+            softmax_rows(values, low, high, labels, weights, self.n_scores, self._partial, lanes)

@@ -82,6 +82,8 @@ class Scorer:
     ) -> None:
         """Fill `values` or `probabilities`, a chunk of rows at a time."""
 
+        lanes = lanes_for(self.width)
+
         def task(first: int, last: int) -> None:
             for low in range(first, last, CHUNK):
                 high = min(low + CHUNK, last)
@@ -89,7 +91,7 @@ class Scorer:
                 if values is not None:
                     values[low * self.width : high * self.width] = scored
                 if probabilities is not None:
-                    probability_rows(scored, low, high, self.n_scores, self.width, probabilities)
+                    probability_rows(scored, low, high, self.n_scores, probabilities, lanes)
 
         with Threads(n_jobs) as threads:
             parts = threads.count if codes.shape[1] > CHUNK else 1

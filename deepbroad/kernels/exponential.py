@@ -17,7 +17,7 @@ LOWEST = np.float32(-80.0)
 def exponentials(x, count, powers):
     """Replace the first `count` numbers of `x`, none above 0, by their exponentials.
 
-    float32 uses a polynomial (relative error below 2e-7), float64 the library's function.
+    float32 uses a polynomial (relative error below 4e-7), float64 the library's function.
     `powers` is scratch of int32 as long as `x`. NaN stays NaN.
     """
     x[:count] = np.exp(x[:count])

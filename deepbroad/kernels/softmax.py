@@ -1,8 +1,8 @@
 """Softmax loss and residuals from scores relative to the first class.
 
 Only differences of scores matter to a softmax, so rows carry C - 1 scores: class 0 has score 0.
-Work goes tile by tile with rows innermost, so that every loop but the first and last copy runs
-along contiguous memory.
+Work goes tile by tile, transposed to (class, row), so that every loop runs along contiguous memory.
+Rows of a tile beyond the scores are padding; the last one belongs to class 0.
 """
 
 import numpy as np
@@ -16,14 +16,50 @@ FOLD = 8
 
 
 @jit
-def load_tile(scored, rows, n_scores, width, tile, largest):
-    """Copy rows into tile[class, row] less each row's largest score; tile[n_scores] is class 0."""
+def padded_width(n_scores, lanes):
+    """Return how many numbers a row of values has: one vector, or several if that is too short."""
+    return len(lanes) * -(-n_scores // len(lanes))
+
+
+@jit
+def transpose_in(values, rows, tile, lanes):
+    """Copy rows of values into tile[class, row]."""
+    flat = tile.reshape(-1)
+    width = tile.shape[0] - 1
+    vector = len(lanes)
+    if width == vector:  # a constant stride becomes whole loads and shuffles, 3 times faster
+        for r in range(rows):
+            for c in range(vector):
+                flat[c * TILE + r] = values[r * vector + c]
+    else:
+        for c in range(width):
+            for r in range(rows):
+                flat[c * TILE + r] = values[r * width + c]
+
+
+@jit
+def transpose_out(tile, rows, values, lanes):
+    """Copy tile[class, row] back into rows of values."""
+    flat = tile.reshape(-1)
+    width = tile.shape[0] - 1
+    vector = len(lanes)
+    if width == vector:
+        for r in range(rows):
+            for c in range(vector):
+                values[r * vector + c] = flat[c * TILE + r]
+    else:
+        for c in range(width):
+            for r in range(rows):
+                values[r * width + c] = flat[c * TILE + r]
+
+
+@jit
+def shift_tile(tile, rows, n_scores, largest):
+    """Take each row's largest score, class 0's 0 included, from all its scores."""
     for r in range(rows):
         largest[r] = 0
     for c in range(n_scores):
         scores = tile[c]
-        for r in range(rows):
-            scores[r] = scored[r * width + c]
         for r in range(rows):
             # Written so that a NaN score makes the row's largest NaN, and with it the loss.
             largest[r] = largest[r] if scores[r] <= largest[r] else scores[r]
@@ -31,18 +67,18 @@ def load_tile(scored, rows, n_scores, width, tile, largest):
         scores = tile[c]
         for r in range(rows):
             scores[r] -= largest[r]
-    scores = tile[n_scores]
+    scores = tile[tile.shape[0] - 1]
     for r in range(rows):
         scores[r] = -largest[r]
 
 
 @jit
-def exponentiate_tile(tile, rows, total, powers):
+def exponentiate_tile(tile, rows, n_scores, total, powers):
     """Replace a tile's scores by their exponentials and add them up per row."""
     for r in range(rows):
         total[r] = 0.0
-    for c in range(tile.shape[0]):
-        scores = tile[c]
+    for c in range(n_scores + 1):
+        scores = tile[c if c < n_scores else tile.shape[0] - 1]
         exponentials(scores, rows, powers)
         # In float64 the largest term, exactly 1, does not swallow the small ones.
         for r in range(rows):
@@ -78,14 +114,15 @@ def sum_logarithms(total, weights, rows, products):
 
 
 @jit
-def softmax_rows(values, start, stop, labels, weights, n_scores, width, partial):
+def softmax_rows(values, start, stop, labels, weights, n_scores, partial, lanes):
     """Turn scores into weighted residuals p - 1[y = c], and sum loss and residuals per tile.
 
     Row i of `values` belongs to labels[start + i] and weights[start + i]. partial[t] takes the
     weighted loss of tile t and then its residual sums, in float64: added up in a fixed order they
     do not depend on how tiles were spread over threads. `start` is a multiple of TILE.
     """
-    tile = np.empty((n_scores + 1, TILE), values.dtype)
+    width = padded_width(n_scores, lanes)
+    tile = np.empty((width + 1, TILE), values.dtype)
     largest = np.empty(TILE, values.dtype)
     scale = np.empty(TILE, values.dtype)
     total = np.empty(TILE, np.float64)
@@ -98,13 +135,13 @@ def softmax_rows(values, start, stop, labels, weights, n_scores, width, partial)
         label = labels[start + low : start + low + rows]
         weight = weights[start + low : start + low + rows]
         sums = partial[(start + low) // TILE]
-        load_tile(scored, rows, n_scores, width, tile, largest)
+        transpose_in(scored, rows, tile, lanes)
+        shift_tile(tile, rows, n_scores, largest)
         loss = 0.0
         for r in range(rows):
-            # Class 0 is the last row of a tile.
-            place[r] = np.int64(label[r]) - 1 if label[r] > 0 else n_scores
+            place[r] = np.int64(label[r]) - 1 if label[r] > 0 else width
             loss -= weight[r] * np.float64(tile[place[r], r])
-        exponentiate_tile(tile, rows, total, powers)
+        exponentiate_tile(tile, rows, n_scores, total, powers)
         for r in range(rows):
             scale[r] = weight[r] / total[r]
         for c in range(n_scores):
@@ -118,24 +155,29 @@ def softmax_rows(values, start, stop, labels, weights, n_scores, width, partial)
             sum_c = 0.0
             for r in range(rows):
                 sum_c += scores[r]
-                scored[r * width + c] = scores[r]
             sums[1 + c] = sum_c
         sums[0] = loss + sum_logarithms(total, weight, rows, products)
+        transpose_out(tile, rows, scored, lanes)
 
 
 @jit
-def probability_rows(values, start, stop, n_scores, width, probabilities):
+def probability_rows(values, start, stop, n_scores, probabilities, lanes):
     """Write the softmax of the scores of rows start..stop into probabilities[start:stop, C]."""
-    tile = np.empty((n_scores + 1, TILE), values.dtype)
+    width = padded_width(n_scores, lanes)
+    tile = np.empty((width + 1, TILE), values.dtype)
     largest = np.empty(TILE, values.dtype)
     total = np.empty(TILE, np.float64)
     powers = np.empty(TILE, np.int32)
     for low in range(0, stop - start, TILE):
         rows = min(TILE, stop - start - low)
-        scored = values[low * width : (low + rows) * width]
-        load_tile(scored, rows, n_scores, width, tile, largest)
-        exponentiate_tile(tile, rows, total, powers)
-        for c in range(n_scores + 1):
-            column = c + 1 if c < n_scores else 0
+        transpose_in(values[low * width : (low + rows) * width], rows, tile, lanes)
+        shift_tile(tile, rows, n_scores, largest)
+        exponentiate_tile(tile, rows, n_scores, total, powers)
+        for r in range(rows):
+            total[r] = 1.0 / total[r]
+        block = probabilities[start + low : start + low + rows]
+        for r in range(rows):
+            block[r, 0] = tile[width, r] * total[r]
+        for c in range(n_scores):
             for r in range(rows):
-                probabilities[start + low + r, column] = tile[c, r] / total[r]
+                block[r, c + 1] = tile[c, r] * total[r]

@@ -6,11 +6,13 @@ import pytest
 from deepbroad.kernels.lookup import TILE
 from deepbroad.kernels.softmax import (
     exponentiate_tile,
-    load_tile,
     probability_rows,
+    shift_tile,
     softmax_rows,
+    transpose_in,
+    transpose_out,
 )
-from deepbroad.kernels.vector import lane_count
+from deepbroad.kernels.vector import lane_count, lanes_for
 from tests import naive
 
 pytestmark = pytest.mark.uncompiled
@@ -34,7 +36,7 @@ def run(scores, labels, weights, dtype, start=0):
     values[:, :n_scores] = scores
     partial = np.full((-(-(start + rows) // TILE), 1 + n_scores), np.nan)
     flat = values.ravel()
-    softmax_rows(flat, start, start + rows, labels, weights, n_scores, width, partial)
+    softmax_rows(flat, start, start + rows, labels, weights, n_scores, partial, lanes_for(width))
     assert not values[:, n_scores:].any(), "padding lanes must stay 0"
     return partial[start // TILE :].sum(axis=0), values[:, :n_scores]
 
@@ -62,7 +64,7 @@ def test_every_tile_has_its_own_sums():
     values[:] = scores
     partial = np.full((4, 3), np.nan)  # the tile before the first is left alone
     labels, weights = (np.concatenate([x[:TILE], x]) for x in (labels, weights))
-    softmax_rows(values.ravel(), TILE, TILE + len(scores), labels, weights, 2, 2, partial)
+    softmax_rows(values.ravel(), TILE, TILE + len(scores), labels, weights, 2, partial, (0, 0))
     assert np.isnan(partial[0]).all()
     for t in range(3):
         rows = slice(t * TILE, (t + 1) * TILE)
@@ -115,7 +117,7 @@ def test_probabilities_are_those_of_the_loop_and_sum_to_one(n_classes, dtype):
     values = np.zeros((rows, width), dtype)
     values[:, :n_scores] = scores
     found = np.full((rows + 4, n_classes), -1.0)
-    probability_rows(values.ravel(), 2, 2 + rows, n_scores, width, found)
+    probability_rows(values.ravel(), 2, 2 + rows, n_scores, found, lanes_for(width))
     expected = naive.probabilities(with_class_zero(values[:, :n_scores].astype(float)))
     np.testing.assert_allclose(found[2:-2], expected, atol=5e-7 if dtype == np.float32 else 1e-14)
     np.testing.assert_allclose(found[2:-2].sum(axis=1), 1, atol=1e-14)
@@ -124,14 +126,25 @@ def test_probabilities_are_those_of_the_loop_and_sum_to_one(n_classes, dtype):
 
 def test_a_tile_holds_scores_less_the_largest_and_class_zero_last():
     tile, largest = np.empty((3, TILE)), np.empty(TILE)
-    load_tile(np.array([1.0, 5.0, -2.0, -3.0]), 2, 2, 2, tile, largest)
+    transpose_in(np.array([1.0, 5.0, -2.0, -3.0]), 2, tile, (0, 0))
+    shift_tile(tile, 2, 2, largest)
     np.testing.assert_array_equal(largest[:2], [5, 0])
     np.testing.assert_array_equal(tile[:, :2], [[-4, -2], [0, -3], [-5, 0]])
+
+
+@pytest.mark.parametrize("width", [1, 4, 12, 32])
+def test_transposing_back_restores_the_rows(width):
+    values = np.arange(7.0 * width)
+    tile, back = np.empty((width + 1, TILE)), np.empty(7 * width)
+    transpose_in(values, 7, tile, lanes_for(width))
+    np.testing.assert_array_equal(tile[:width, :7], values.reshape(7, width).T)
+    transpose_out(tile, 7, back, lanes_for(width))
+    np.testing.assert_array_equal(back, values)
 
 
 def test_a_tile_of_exponentials_is_summed_per_row():
     tile = np.full((3, TILE), np.log(0.5))
     total = np.empty(TILE)
-    exponentiate_tile(tile, 4, total, np.empty(TILE, np.int32))
+    exponentiate_tile(tile, 4, 2, total, np.empty(TILE, np.int32))
     np.testing.assert_allclose(tile[:, :4], 0.5)
     np.testing.assert_allclose(total[:4], 1.5)
