@@ -9,7 +9,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.passes import LossPass, count_cells
 from deepbroad.engine.threads import Threads
-from deepbroad.model.generative import log_likelihoods, log_priors, partition_weight
+from deepbroad.model.generative import curvature, log_likelihoods, log_priors, partition_weight
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
@@ -88,13 +88,17 @@ class Training:
         weight = partition_weight(self.plan.terms) if family.generative else 0.0
         scale = self.log_likelihoods(reached) if family.generative else np.ones(shape)
         target = weight if family.to_generative else 0.0
+        class_scale = self.log_priors if family.generative else np.ones(shape[1])
+        total = float(self.class_counts.sum())
         design = Design(
             scale=self._cast(scale),
             start=np.full(shape, weight),
             target=target,
             strength=family.alpha,
-            class_scale=self.log_priors if family.generative else np.ones(shape[1]),
+            class_scale=class_scale,
             class_start=np.full(shape[1], 1.0 if family.generative else 0.0),
+            curvature=curvature(self.counts[reached], scale, family.alpha) / total,
+            class_curvature=curvature(self.class_counts, class_scale, 0.0) / total,
         )
         scores = self._fixed_scores(target)
         run_pass = LossPass(
@@ -106,11 +110,13 @@ class Training:
             dtype=self.dtype,
             threads=self.threads,
         )
-        objective = Objective(design, run_pass, float(self.class_counts.sum()))
+        objective = Objective(design, run_pass, total)
         start = objective.start
         if warm is not None:
             start = warm_start(objective, warm, reached)
-        solution = solver.minimise(objective, start, callbacks=callbacks)
+        solution = solver.minimise(
+            objective, start, curvature=objective.curvature, callbacks=callbacks
+        )
         classes, cells = objective.split(solution.u)
         scores[reached] = design.scale * cells
         full_scale = self._full_scale(reached, design.scale) if family.generative else None

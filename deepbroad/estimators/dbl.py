@@ -33,11 +33,12 @@ class DBLClassifier(DiscriminativeClassifier):
         t above: 0 as in the paper, or AnJE's weights 1/p.
     smoothing : float, default=1.0
         m in :math:`\theta = (\#_{x_\alpha,y} + m/|x_\alpha|) / (\#_y + m)`.
-    solver : {"lbfgs"}, default="lbfgs"
-        The minimiser.
+    solver : {"lbfgs", "lbfgs-plain"}, default="lbfgs"
+        L-BFGS, preconditioned by a rough diagonal of the Hessian, or plainly on w as the paper has
+        it. Both minimise the same F; the first needs fewer passes.
     max_iter : int, default=500
         Iterations of the solver at most.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         Stop when F falls by less than tol·max(F, 1) per iteration, over the last five.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
@@ -107,7 +108,7 @@ class DBLClassifier(DiscriminativeClassifier):
         smoothing: float = 1.0,
         solver: str = "lbfgs",
         max_iter: int = 500,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         class_weight: Any = None,
         categorical_features: Any = "auto",
         terms: Any = None,

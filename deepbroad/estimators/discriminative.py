@@ -19,6 +19,9 @@ from deepbroad.estimators.parameters import (
 from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import LBFGS, Progress, Solution
 
+# Solvers by name, and how far each preconditions its search.
+PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
+
 logger = logging.getLogger("deepbroad")
 
 
@@ -44,11 +47,16 @@ class DiscriminativeClassifier(TableClassifier):
         check_number("alpha", self.alpha, above=0.0, included=True)
         check_number("tol", self.tol, above=0.0, included=True)
         check_count("max_iter", self.max_iter, least=0)
-        check_choice("solver", self.solver, ["lbfgs"])
+        check_choice("solver", self.solver, list(PRECONDITIONING))
         check_callbacks(self.callbacks)
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
-        solver = LBFGS(max_iter=int(self.max_iter), tol=float(self.tol), history=self._history)
+        solver = LBFGS(
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            history=self._history,
+            preconditioning=PRECONDITIONING[self.solver],
+        )
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)

@@ -59,7 +59,7 @@ evaluation_curve_, status_, tables_, intercept_
         alpha: float = 1.0,
         solver: str = "lbfgs",
         max_iter: int = 500,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         class_weight: Any = None,
         categorical_features: Any = "auto",
         terms: Any = None,

@@ -28,6 +28,19 @@ def log_likelihoods(
     return np.log(counts + prior) - np.log(class_counts + smoothing)
 
 
+def curvature(counts: np.ndarray, scale: np.ndarray, strength: float) -> np.ndarray:
+    """Return about the diagonal of the Hessian of Σ ω·loss + ½ λ u² by the parameters of cells.
+
+    It is s² Σ_r ω_r P(c|x_r) (1 - P(c|x_r)) + λ over the rows of the cell; here each P is the
+    share of the class in the cell, half a row added to every class so that none is 0.
+    `counts` and `scale` are (..., C).
+    """
+    rows = counts.sum(axis=-1, keepdims=True)
+    shares = (counts + 0.5) / (rows + 0.5 * counts.shape[-1])
+    # A scale of 0 has no curvature at all; a tiny one keeps its inverse finite.
+    return rows * shares * (1.0 - shares) * np.maximum(scale**2, 1e-12) + strength
+
+
 def partition_weight(terms: Terms) -> float:
     """Return 1/p, p being in how many tuples a column is, on average over the columns used.
 

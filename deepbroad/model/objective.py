@@ -21,7 +21,8 @@ class Design:
     """The four arrays over reached cells (n_reached, C), or anything that broadcasts to that.
 
     Only cells that a training row reaches are parameters. The class terms have a scale and start of
-    their own, (C,).
+    their own, (C,). `curvature` and `class_curvature` are a rough diagonal of F's Hessian, for
+    solvers that precondition.
     """
 
     scale: np.ndarray
@@ -30,6 +31,8 @@ class Design:
     strength: np.ndarray | float
     class_scale: np.ndarray
     class_start: np.ndarray
+    curvature: np.ndarray | None = None
+    class_curvature: np.ndarray | None = None
 
 
 class Objective:
@@ -55,6 +58,13 @@ class Objective:
     def start(self) -> np.ndarray:
         """The flat vector to start from."""
         return self.join(self.design.class_start, self.design.start)
+
+    @property
+    def curvature(self) -> np.ndarray | None:
+        """The rough diagonal of the Hessian as a flat vector, if the design has one."""
+        if self.design.curvature is None or self.design.class_curvature is None:
+            return None
+        return self.join(self.design.class_curvature, self.design.curvature)
 
     @staticmethod
     def join(classes: np.ndarray, cells: np.ndarray) -> np.ndarray:

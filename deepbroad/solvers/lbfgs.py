@@ -10,6 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from deepbroad.solvers.solver import Callback, Objective, Progress, Solution, Status
 
+# SciPy's first step has length 1 in the coordinates of the search. A preconditioned one can be
+# bolder: 53 evaluations instead of 72 on poker-hand.
+FIRST_STEP = 30.0
 # The decrease is judged over this many iterations: one short step is no sign of the end.
 WINDOW = 5
 
@@ -28,17 +31,32 @@ class LBFGS:
         rows reach is small long before its weight is right.)
     history : int
         Pairs of steps and gradient changes to remember.
+    preconditioning : float
+        Search over z with u = z·h^-q, h being the curvature and q this number; 0 searches over u
+        itself, as the paper does. A half would make the curvature 1 everywhere and starts fast but
+        ends slowly; a quarter, the geometric mean of both, needs the fewest evaluations
+        (`benchmarks/preconditioning.py`).
     """
 
     max_iter: int = 500
-    tol: float = 1e-6
+    tol: float = 1e-5
     history: int = 10
+    preconditioning: float = 0.25
 
     def minimise(
-        self, objective: Objective, start: np.ndarray, *, callbacks: Sequence[Callback] = ()
+        self,
+        objective: Objective,
+        start: np.ndarray,
+        *,
+        curvature: np.ndarray | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> Solution:
         """Return the best point found; Ctrl-C ends the search and keeps it."""
-        search = Search(objective, self, callbacks, np.array(start, np.float64))
+        scaling = None
+        if curvature is not None and self.preconditioning:
+            scaling = FIRST_STEP * curvature**-self.preconditioning
+        first = np.array(start if scaling is None else start / scaling, np.float64)
+        search = Search(objective, self, callbacks, first, scaling)
         if self.max_iter == 0:
             search.evaluate(search.best)
             return search.solution("max_iter")
@@ -73,7 +91,8 @@ class Search:
     objective: Objective
     solver: LBFGS
     callbacks: Sequence[Callback]
-    best: np.ndarray
+    best: np.ndarray  # in the coordinates of the search, z
+    scaling: np.ndarray | None  # u = z·scaling
     best_loss: float = np.inf
     gradient_norm: float = np.inf
     loss_curve: list[float] = field(default_factory=list)
@@ -81,12 +100,18 @@ class Search:
     ended: Status | None = None
     began: float = field(default_factory=perf_counter)
 
-    def evaluate(self, u: np.ndarray) -> tuple[float, np.ndarray]:
+    def unscale(self, z: np.ndarray) -> np.ndarray:
+        """Return u for a point of the search."""
+        return z if self.scaling is None else z * self.scaling
+
+    def evaluate(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Evaluate the objective and remember the best point."""
-        loss, gradient = self.objective(u)
+        loss, gradient = self.objective(self.unscale(z))
+        if self.scaling is not None:
+            gradient *= self.scaling
         self.evaluation_curve.append(loss)
         if loss < self.best_loss:
-            self.best_loss, self.best = loss, u.copy()
+            self.best_loss, self.best = loss, z.copy()
             self.gradient_norm = float(np.abs(gradient).max(initial=0.0))
         if len(self.evaluation_curve) == 1:
             self.report(loss)
@@ -142,7 +167,7 @@ class Search:
     def solution(self, status: Status) -> Solution:
         """Return what the search found."""
         return Solution(
-            u=self.best,
+            u=self.unscale(self.best),
             loss=self.best_loss,
             status=status,
             n_iter=max(len(self.loss_curve) - 1, 0),

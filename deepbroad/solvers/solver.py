@@ -27,7 +27,7 @@ class Progress:
     loss : float
         The objective F.
     gradient_norm : float
-        Largest absolute entry of its gradient.
+        Largest absolute entry of its gradient, in the coordinates that the solver searches.
     seconds : float
         Time since the solver started.
     """
@@ -65,6 +65,15 @@ class Solver(Protocol):
     """Minimises an objective from a starting point."""
 
     def minimise(
-        self, objective: Objective, start: np.ndarray, *, callbacks: Sequence[Callback] = ()
+        self,
+        objective: Objective,
+        start: np.ndarray,
+        *,
+        curvature: np.ndarray | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> Solution:
-        """Return the best point found."""
+        """Return the best point found.
+
+        `curvature` is a rough diagonal of the Hessian, all positive, that a solver may use to
+        precondition its search. It never changes what is minimised.
+        """

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deepbroad.model.generative import (
+    curvature,
     evidence_rescaling,
     log_likelihoods,
     log_priors,
@@ -54,3 +55,27 @@ def test_evidence_of_known_values_is_rescaled_to_anje_over_the_known_columns(a, 
     unseen = np.arange(a + 1)
     expected = [comb(a - 1, n - 1) / comb(a - k - 1, n - 1) if a - k >= n else 1 for k in unseen]
     np.testing.assert_allclose(evidence_rescaling(a, n, unseen), expected)
+
+
+def test_curvature_is_the_hessian_of_cells_whose_rows_share_their_probabilities():
+    # One cell, 3 classes, 30 rows: at scores that give each class its share, finite differences
+    # of the gradient of Σ loss + ½ λ u² are the diagonal.
+    counts, scale, strength = np.array([5.0, 10.0, 15.0]), np.array([0.5, 1.0, 2.0]), 0.3
+    shares = (counts + 0.5) / (counts.sum() + 1.5)
+    u = np.log(shares) / scale
+
+    def gradient(u):
+        p = np.exp(scale * u)
+        p /= p.sum()
+        return scale * (counts.sum() * p - counts) + strength * u
+
+    step = 1e-6
+    diagonal = [
+        (gradient(u + step * e)[c] - gradient(u - step * e)[c]) / (2 * step)
+        for c, e in enumerate(np.eye(3))
+    ]
+    np.testing.assert_allclose(curvature(counts, scale, strength), diagonal, rtol=1e-6)
+
+
+def test_curvature_is_positive_even_where_the_scale_is_zero():
+    assert (curvature(np.array([[4.0, 0.0]]), np.zeros((1, 2)), 0.0) > 0).all()
