@@ -45,7 +45,12 @@ class _Capture:
     start: NDArray[np.float64]
 
     def minimise(
-        self, objective: Any, start: NDArray[np.float64], *, callbacks: Sequence[Any] = ()
+        self,
+        objective: Any,
+        start: NDArray[np.float64],
+        *,
+        curvature: NDArray[np.float64] | None = None,
+        callbacks: Sequence[Any] = (),
     ) -> Solution:
         """Keep the objective and its start."""
         self.objective, self.start = objective, start
