@@ -8,15 +8,17 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.memory import format_bytes
-from deepbroad.engine.planning import pass_dtype
+from deepbroad.engine.planning import choose_compact, pass_dtype
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER, STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import build_cost, lookup_cost, softmax_cost
 from deepbroad.model.plan import Plan
-from deepbroad.model.planner import symmetric_sums
+from deepbroad.model.terms import Terms
 
 # Beside its history SciPy's L-BFGS-B works on 5 vectors; the objective and the search on 6 more.
 SOLVER_VECTORS = 11
+# More tuples than this are not listed to be measured.
+MAX_LISTED = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def fit_bytes(sizes: Sizes, item: int, history: int) -> float:
     block = min(rows, BLOCK_ROWS)
     counted, scored = lane_count(n_classes), lane_count(n_classes - 1)
     # The plan's codes, and the labels and weights that go with them.
-    held = rows * (n_groups * 2 + 10)
+    held = rows * (n_groups * (4 if entries > 2**16 else 2) + 10)
     counting = 8 * counted * (cells + entries + block)
     solving = 8 * counted * cells + (16 + 2 * item) * cells * n_classes
     if history:
@@ -111,14 +113,18 @@ def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) ->
 def unfused_bytes(
     cardinalities: np.ndarray, n: int, *, rows: int, n_classes: int, history: int
 ) -> float:
-    """Return the memory of a fit without fusion, from cardinalities alone: no tuple is listed."""
-    values = np.asarray(cardinalities, float)
-    powers = np.array([np.sum(values**k) for k in range(1, n + 1)])
-    cells = float(symmetric_sums(powers, n)[n])
-    n_terms = comb(len(values), n)
-    sizes = Sizes(rows, n_classes, len(values), n_terms, cells, cells)
+    """Return the memory of a fit without fusion, from cardinalities alone."""
+    n_terms = comb(len(cardinalities), n)
     # The list of tuples itself, its steps and its offsets.
-    return fit_bytes(sizes, 4, history) + 8.0 * (2 * n + STEP_WIDTH + 4) * n_terms
+    listed = 8.0 * (2 * n + STEP_WIDTH + 4) * n_terms
+    if n_terms > MAX_LISTED:
+        return listed + 8.0 * n_terms * n_classes  # a cell each, at the very least
+    terms = Terms.of_order(n, cardinalities)
+    is_compact = choose_compact(terms, rows)
+    cells = float(np.where(is_compact, np.minimum(terms.spaces, rows + 1), terms.spaces).sum())
+    n_groups = len(cardinalities) + int(is_compact.sum())
+    sizes = Sizes(rows, n_classes, n_groups, n_terms, cells, cells)
+    return fit_bytes(sizes, 4, history) + listed
 
 
 def refuse(needed: float, limit: int, alternatives: dict[int, float]) -> MemoryError:

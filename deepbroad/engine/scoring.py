@@ -14,6 +14,7 @@ from deepbroad.model.generative import evidence_rescaling
 from deepbroad.model.groups import encode_groups
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
+from deepbroad.model.terms import NONE
 
 # Rows coded and scored at a time by a thread.
 CHUNK = 16 * TILE
@@ -107,24 +108,36 @@ class Scorer:
         score_rows(
             joint, 0, codes.shape[1], plan.index, self._base, self._tables.entries, values, lanes
         )
+        if self.rescale:
+            missing |= self._count_unseen(codes) > 0
         if missing.any():
             rows = np.flatnonzero(missing)
             values.reshape(-1, self.width)[rows] = self._score_columns(codes[:, rows])
         return values
 
+    def _count_unseen(self, codes: np.ndarray) -> np.ndarray:
+        """Return how many never-seen values each row has in columns that terms use."""
+        used = self._used
+        unseen = codes[used] >= self.model.plan.terms.cardinalities[used][:, None]
+        return np.count_nonzero(unseen, axis=0)
+
+    @cached_property
+    def _used(self) -> np.ndarray:
+        members = self.model.plan.terms.members
+        return np.unique(members[members != NONE])
+
     def _score_columns(self, codes: np.ndarray) -> np.ndarray:
         """Return the padded scores (rows, width) of rows that some group has no code for."""
         plan = self._column_tables.plan
-        order = [int(group.columns[0]) for group in plan.groups]
-        columns = np.ascontiguousarray(codes[order])
+        joint, _ = encode_groups(plan.groups, codes)
         values = np.empty(codes.shape[1] * self.width, self._dtype)
         score_rows(
-            columns, 0, codes.shape[1], plan.index, np.zeros_like(self._base),
+            joint, 0, codes.shape[1], plan.index, np.zeros_like(self._base),
             self._column_tables.entries, values, lanes_for(self.width),
         )  # fmt: skip
         evidence = values.reshape(-1, self.width)
         if self.rescale:
-            unseen = (columns >= plan.terms.cardinalities[order][:, None]).sum(axis=0)
             depth = int(plan.terms.orders.max())
-            evidence *= evidence_rescaling(len(order), depth, unseen)[:, None]
+            unseen = self._count_unseen(codes)
+            evidence *= evidence_rescaling(len(self._used), depth, unseen)[:, None]
         return evidence + self._base

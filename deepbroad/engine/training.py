@@ -43,6 +43,8 @@ class Training:
     ----------
     source : ArraySource
         Rows coded in the plan's groups.
+    min_count : float
+        Joint values of less weight are as if no row had them.
     """
 
     def __init__(
@@ -53,10 +55,15 @@ class Training:
         smoothing: float,
         dtype: np.dtype,
         threads: Threads,
+        min_count: float = 1,
     ) -> None:
         self.source, self.plan, self.threads = source, plan, threads
         self.smoothing, self.dtype = smoothing, dtype
         self.class_counts, self.counts = count_cells(source, plan, threads)
+        # The cell that rare joint values share is as if no row reached it, and so are rare cells.
+        self.counts[plan.terms.shared_cells] = 0.0
+        if min_count > 1:
+            self.counts[self.counts.sum(axis=1) < min_count] = 0.0
 
     @cached_property
     def log_priors(self) -> np.ndarray:
@@ -65,7 +72,7 @@ class Training:
 
     def log_likelihoods(self, cells: np.ndarray | slice) -> np.ndarray:
         """Log θ of some cells, (n, C)."""
-        sizes = self.plan.terms.per_cell(self.plan.terms.sizes)[cells]
+        sizes = self.plan.terms.per_cell(self.plan.terms.spaces)[cells]
         return log_likelihoods(self.counts[cells], self.class_counts, sizes, self.smoothing)
 
     def generative(self) -> ScoreTables:

@@ -33,6 +33,8 @@ class AnJEClassifier(TableClassifier):
         numbers with at most two values. Other numbers are cut into bins by `MDLDiscretizer`'s rule.
     terms : list of tuples or None, default=None
         Use only these tuples of n attributes, by name or index; None uses all.
+    min_count : float, default=1
+        A joint value of less weight than this is treated as one that training never had.
     memory_limit : int, str or None, default=None
         Refuse a fit that needs more, in bytes or as "4GB"; None: four fifths of what is free.
     n_jobs : int or None, default=None
@@ -77,6 +79,7 @@ class AnJEClassifier(TableClassifier):
         class_weight: Any = None,
         categorical_features: Any = "auto",
         terms: Any = None,
+        min_count: float = 1,
         memory_limit: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -85,6 +88,7 @@ class AnJEClassifier(TableClassifier):
         self.class_weight = class_weight
         self.categorical_features = categorical_features
         self.terms = terms
+        self.min_count = min_count
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 

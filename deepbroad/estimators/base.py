@@ -53,6 +53,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     class_weight: Any
     categorical_features: Any
     terms: Any
+    min_count: float
     memory_limit: Any
     n_jobs: int | None
 
@@ -68,6 +69,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter that no data could make valid."""
         check_number("smoothing", self.smoothing, above=0.0, included=True)
+        check_number("min_count", self.min_count, above=0.0, included=False)
         thread_count(self.n_jobs)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -101,6 +103,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
                 smoothing=float(self.smoothing),
                 dtype=pass_dtype(plan, prepared.source.n_rows),
                 threads=threads,
+                min_count=self.min_count,
             )
             tables = self._fit_tables(training, prepared)
         self._keep(prepared.labels, prepared.encoding, tables)
@@ -157,11 +160,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             if alternatives[n] > limit:
                 raise refuse(alternatives[n], limit, alternatives)
         terms = resolve_terms(self.terms, n, encoding)
-        plan = make_plan(source, terms)
+        plan = make_plan(source, terms, min_count=self.min_count)
         estimate = self._estimate(source, plan)
         if estimate.bytes > limit:
             # Fused tables can be larger than the cells that they are built from.
-            plan = make_plan(source, terms, fuse=False)
+            plan = make_plan(source, terms, fuse=False, min_count=self.min_count)
             estimate = self._estimate(source, plan)
         return Prepared(labels, encoding, source, plan, estimate)
 

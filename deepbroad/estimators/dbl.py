@@ -46,6 +46,8 @@ class DBLClassifier(DiscriminativeClassifier):
         As in `AnJEClassifier`.
     terms : list of tuples or None, default=None
         Use only these tuples of n attributes, by name or index; None uses all.
+    min_count : float, default=1
+        A joint value of less weight than this is treated as one that training never had.
     memory_limit : int, str or None, default=None
         Refuse a fit that needs more, in bytes or as "4GB"; None: four fifths of what is free.
     warm_start : bool, default=False
@@ -112,6 +114,7 @@ class DBLClassifier(DiscriminativeClassifier):
         class_weight: Any = None,
         categorical_features: Any = "auto",
         terms: Any = None,
+        min_count: float = 1,
         memory_limit: Any = None,
         warm_start: bool = False,
         callbacks: Any = None,
@@ -128,6 +131,7 @@ class DBLClassifier(DiscriminativeClassifier):
         self.class_weight = class_weight
         self.categorical_features = categorical_features
         self.terms = terms
+        self.min_count = min_count
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callbacks = callbacks

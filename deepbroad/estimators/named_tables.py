@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,29 +24,40 @@ class TermTable:
         Names of the values along each axis.
     classes : ndarray of shape (C,)
         Names of the last axis.
-    scores : ndarray of shape (V_1, ..., V_n, C)
-        β: what a row with these values adds to each class's score.
-    weights : ndarray of the same shape, or None
-        w = β / log θ in models with a generative side; AnJE's are all 1/p.
+    seen : ndarray of shape (n_attributes, n_cells)
+        Values of the cells that the model stores: all, or those that training rows had.
     """
 
     attributes: tuple[str, ...]
     values: tuple[list[str], ...]
     classes: np.ndarray
-    scores: np.ndarray
-    weights: np.ndarray | None
+    seen: np.ndarray
+    _model: ScoreTables
+    _columns: tuple[int, ...]
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """β, (V_1, ..., V_n, C): what a row with these values adds to each class's score."""
+        return self._model.table(self._columns)
+
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """w = β / log θ, of the same shape; None for models without a generative side."""
+        if self._model.scale is None:
+            return None
+        return self._model.table(self._columns, "weights")
 
     def to_arrow(self) -> pa.Table:
-        """Return one row per cell: a column per attribute, then one per class with its score.
+        """Return one row per stored cell: a column per attribute, then a score per class.
 
         ``.to_pandas()`` and ``polars.from_arrow`` make a data frame of it.
         """
-        grids = np.indices(self.scores.shape[:-1]).reshape(len(self.attributes), -1)
         columns = [
-            pa.DictionaryArray.from_arrays(pa.array(grid, pa.int32()), pa.array(names))
-            for grid, names in zip(grids, self.values, strict=True)
+            pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(names))
+            for codes, names in zip(self.seen, self.values, strict=True)
         ]
-        by_class = self.scores.reshape(-1, len(self.classes)).T
+        cells = self._model.cells_of(self._model.find_term(self._columns))
+        by_class = self._model.scores[cells][: self.seen.shape[1]].T
         scores = [pa.array(np.ascontiguousarray(column)) for column in by_class]
         names = [*self.attributes, *(f"score of {label}" for label in self.classes)]
         return pa.Table.from_arrays([*columns, *scores], names=names)
@@ -70,7 +82,7 @@ class NamedTables(Mapping[tuple[str, ...], TermTable]):
         names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
         try:
             columns = tuple(self._places[name] for name in names)
-            scores = self._model.table(columns)
+            term = self._model.find_term(columns)
         except KeyError:
             raise KeyError(
                 f"no table of {names!r}; iterate over this mapping to see which there are"
@@ -79,8 +91,11 @@ class NamedTables(Mapping[tuple[str, ...], TermTable]):
             attributes=names,
             values=tuple(self._encoding.value_names(c) for c in columns),
             classes=self._classes,
-            scores=scores,
-            weights=None if self._model.scale is None else self._model.table(columns, "weights"),
+            seen=self._model.seen_values(term, self._model.plan.terms.tuple(term))[
+                [self._model.plan.terms.tuple(term).index(c) for c in columns]
+            ],
+            _model=self._model,
+            _columns=columns,
         )
 
     def __repr__(self) -> str:

@@ -30,6 +30,14 @@ class PartMaps:
     length: int = 0
     known: dict[tuple[int, Part], tuple[int, int, bool]] = field(default_factory=dict)
 
+    def zero(self) -> int:
+        """Return where the map of one code to value 0 is."""
+        if (NONE, ()) not in self.known:
+            self.known[NONE, ()] = (self.length, 1, True)
+            self.chunks.append(np.zeros(1, np.int32))
+            self.length += 1
+        return self.known[NONE, ()][0]
+
     def find(self, g: int, part: Part) -> tuple[int, int, bool]:
         """Return where the map of `part` starts, how many values it has, if it is the identity."""
         if (g, part) not in self.known:
@@ -69,6 +77,10 @@ class TableBuilder:
             node[term_parts[-1]] = cell
         self._emit(groups, tree, 1, (0, at), 0)
 
+    def copy(self, cell: int, at: int, size: int) -> None:
+        """Write the step that copies the cells of a compact term to entry `at`."""
+        self.steps.append((0, cell, 0, at, 1, 1, 1, size, self.maps.zero(), 1))
+
     def _emit(
         self, groups: Part, node: dict, outer: int, target: tuple[int, int], base: int
     ) -> None:
@@ -97,7 +109,8 @@ def copy_program(terms: Terms, table_of: np.ndarray) -> Program:
     """Return the steps where each term is a table by itself: one copy each, without a loop here."""
     by_table = np.argsort(table_of)
     sizes = terms.sizes[by_table]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    # The last entry of a compact table, for never-seen values, has no cell and stays 0.
+    starts = np.concatenate([[0], np.cumsum(sizes + terms.is_compact[by_table])[:-1]])
     steps = np.zeros((len(terms), STEP_WIDTH), np.int64)
     steps[:, SOURCE], steps[:, TARGET], steps[:, INNER] = terms.offsets[by_table], starts, sizes
     steps[:, [OUTER, VALUES, JOINT, OVERWRITE]] = 1
@@ -108,9 +121,10 @@ def compile_program(
     groups: tuple[Group, ...], terms: Terms, supports: np.ndarray, table_of: np.ndarray
 ) -> Program:
     """Return the steps of all tables; terms list their columns in the order of the groups."""
-    if len(terms) == len(supports) and all(group.is_identity for group in groups):
+    if len(terms) == len(supports) and all(g.is_identity or g.compact for g in groups):
         return copy_program(terms, table_of)
-    group_of = {int(c): g for g, group in enumerate(groups) for c in group.columns}
+    shared = {g: group for g, group in enumerate(groups) if not group.compact}
+    group_of = {int(c): g for g, group in shared.items() for c in group.columns}
     builder = TableBuilder(PartMaps(groups))
     by_table = np.argsort(table_of, kind="stable")
     bounds = np.searchsorted(table_of[by_table], np.arange(len(supports) + 1))
@@ -119,6 +133,11 @@ def compile_program(
     for table, support in enumerate(supports):
         members = tuple(int(g) for g in support[support != NONE])
         in_table = by_table[bounds[table] : bounds[table + 1]]
+        if groups[members[0]].compact:
+            builder.copy(int(terms.offsets[in_table[0]]), at, int(terms.sizes[in_table[0]]))
+            at += groups[members[0]].size
+            table_steps.append(len(builder.steps))
+            continue
         parts = [
             tuple(tuple(c for c in terms.tuple(term) if group_of[c] == g) for g in members)
             for term in in_table

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from deepbroad.data.source import Block
 from deepbroad.kernels.joint import join_keys, look_up_keys
 from deepbroad.model.pickling import FieldsOnly
 
@@ -21,11 +22,15 @@ class Group(FieldsOnly):
 
     A key writes the columns' codes as digits in mixed radix V_i + 1, so that the code V_i of a
     value never seen in training is a digit too, and never one of the keys.
+
+    A compact group stands for one term and has a code for every row: code J = len(keys) for joint
+    values that are not among the keys, J + 1 for those that hold a never-seen value.
     """
 
     columns: np.ndarray
     cardinalities: np.ndarray
     keys: np.ndarray
+    compact: bool = False
 
     @classmethod
     def single(cls, column: int, cardinality: int) -> "Group":
@@ -34,8 +39,8 @@ class Group(FieldsOnly):
 
     @property
     def size(self) -> int:
-        """The number of joint values."""
-        return len(self.keys)
+        """The number of codes."""
+        return len(self.keys) + 2 * self.compact
 
     @property
     def radices(self) -> np.ndarray:
@@ -45,7 +50,7 @@ class Group(FieldsOnly):
     @property
     def is_identity(self) -> bool:
         """Whether the group's codes are those of its one column."""
-        return len(self.columns) == 1 and self.size == self.cardinalities[0]
+        return len(self.columns) == 1 and len(self.keys) == self.cardinalities[0]
 
     @cached_property
     def n_keys(self) -> int:
@@ -59,11 +64,16 @@ class Group(FieldsOnly):
 
     @cached_property
     def _direct(self) -> np.ndarray | None:
-        """Return the code of every possible key, -1 if not seen; None if there are too many."""
+        """Return the code of every possible key, -1 if it has none; None if there are too many."""
         if self.n_keys > DIRECT_KEYS:
             return None
-        table = np.full(self.n_keys, -1, np.int32)
-        table[self.keys] = np.arange(self.size, dtype=np.int32)
+        n_seen = len(self.keys)
+        table = np.full(self.n_keys, n_seen if self.compact else -1, np.int32)
+        table[self.keys] = np.arange(n_seen, dtype=np.int32)
+        if self.compact:
+            cube = table.reshape(self.radices)
+            for axis, cardinality in enumerate(self.cardinalities):
+                np.moveaxis(cube, axis, 0)[cardinality] = n_seen + 1
         return table
 
     def key_rows(self, codes: np.ndarray) -> np.ndarray:
@@ -96,10 +106,16 @@ class Group(FieldsOnly):
         if self._direct is not None:
             look_up_keys(keys, self._direct, joint, missing)
             return
-        found = np.minimum(np.searchsorted(self.keys, keys), self.size - 1)
-        absent = self.keys[found] != keys
-        missing |= absent
-        joint[:] = np.where(absent, 0, found)
+        n_seen = len(self.keys)
+        found = np.searchsorted(self.keys, keys)
+        absent = np.append(self.keys, -1)[found] != keys
+        if not self.compact:
+            missing |= absent
+            joint[:] = np.where(absent, 0, found)
+            return
+        found[absent] = n_seen
+        found[(codes[self.columns] >= self.cardinalities[:, None]).any(axis=0)] = n_seen + 1
+        joint[:] = found
 
     def with_unseen(self) -> "Group":
         """Return the group of a single column with its never-seen value as one value more."""
@@ -140,4 +156,35 @@ def observe_groups(
     return tuple(
         Group(group.columns, group.cardinalities, keys)
         for group, keys in zip(groups, seen, strict=True)
+    )
+
+
+def observe_tuples(
+    tuples: Sequence[tuple[int, ...]],
+    cardinalities: np.ndarray,
+    blocks: Iterable[Block],
+    min_count: float,
+) -> tuple[Group, ...]:
+    """Return one compact group per tuple of columns, with the joint values of enough weight.
+
+    `min_count` up to 1 keeps every joint value that a row of any weight has.
+    """
+    least = min_count if min_count > 1 else 0.0
+    groups = [
+        Group(np.array(columns), cardinalities[list(columns)], np.empty(0, np.int64), compact=True)
+        for columns in tuples
+    ]
+    keys = [np.empty(0, np.int64) for _ in groups]
+    counts: list[np.ndarray] = [np.empty(0) for _ in groups]
+    for block in blocks:
+        weights = np.ones(len(block.labels)) if block.weights is None else block.weights
+        for g, group in enumerate(groups):
+            seen, place = np.unique(group.key_rows(block.codes), return_inverse=True)
+            both = np.concatenate([keys[g], seen])
+            keys[g], merged = np.unique(both, return_inverse=True)
+            total = np.concatenate([counts[g], np.bincount(place, weights, len(seen))])
+            counts[g] = np.bincount(merged, total, len(keys[g]))
+    return tuple(
+        Group(group.columns, group.cardinalities, seen[(count >= least) & (count > 0)], True)
+        for group, seen, count in zip(groups, keys, counts, strict=True)
     )

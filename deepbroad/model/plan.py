@@ -23,6 +23,7 @@ class Plan(FieldsOnly):
 
     All terms whose columns lie inside the same groups share a table, so a row needs one look-up
     per table instead of one per term. A term inside fewer groups joins a table that has them all.
+    A compact term has a group and a table to itself; compact groups come last.
     """
 
     groups: tuple[Group, ...]
@@ -31,19 +32,30 @@ class Plan(FieldsOnly):
     table_of: np.ndarray  # (n_terms,) the table that holds each term
 
     @classmethod
-    def of(cls, terms: Terms, groups: tuple[Group, ...]) -> "Plan":
-        """Return the plan of `terms` over `groups`; terms are reordered to follow the groups."""
-        position = np.empty(len(terms.cardinalities), np.int64)
-        group_of = np.empty(len(terms.cardinalities) + 1, np.int64)
-        group_of[-1] = NONE
+    def of(
+        cls, terms: Terms, groups: tuple[Group, ...], compact: dict[int, Group] | None = None
+    ) -> "Plan":
+        """Return the plan of `terms` over `groups`, and over own groups for the `compact` ones.
+
+        The columns of each term are reordered to follow the groups.
+        """
+        compact = compact or {}
+        # A column that only compact terms use keeps its place after all others.
+        position = len(terms.cardinalities) + np.arange(len(terms.cardinalities))
+        group_of = np.full(len(terms.cardinalities) + 1, NONE)
         place = 0
         for g, group in enumerate(groups):
             for column in group.columns:
                 position[column], group_of[column] = place, g
                 place += 1
+        if compact:
+            stored = np.full(len(terms), NONE)
+            for term, group in compact.items():
+                stored[term] = len(group.keys)
+            terms = Terms(terms.members, terms.cardinalities, stored)
         terms = terms.ordered_by(position)
-        supports, table_of = cover_terms(group_of[terms.members])
-        return cls(groups, terms, supports, table_of)
+        supports, table_of = cover_all(group_of[terms.members], terms.is_compact, len(groups))
+        return cls((*groups, *(compact[t] for t in sorted(compact))), terms, supports, table_of)
 
     @cached_property
     def index(self) -> TableIndex:
@@ -84,9 +96,34 @@ class Plan(FieldsOnly):
         It scores the rows that this plan has no code for; its terms keep the order of their axes.
         """
         cardinalities = self.terms.cardinalities
-        order = [int(column) for group in self.groups for column in group.columns]
+        order = [int(c) for group in self.groups if not group.compact for c in group.columns]
         single = tuple(Group.single(c, int(cardinalities[c])).with_unseen() for c in order)
-        return Plan.of(self.terms, single)
+        return Plan.of(self.terms, single, self.compact_groups)
+
+    @property
+    def compact_groups(self) -> dict[int, Group]:
+        """The groups of compact terms, by term."""
+        own = (group for group in self.groups if group.compact)
+        return dict(zip(np.flatnonzero(self.terms.is_compact).tolist(), own, strict=True))
+
+
+def cover_all(
+    member_groups: np.ndarray, is_compact: np.ndarray, n_shared: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the groups of each table and the table of each term, compact ones after the others."""
+    depth = member_groups.shape[1]
+    supports, table_of = np.empty((0, depth), np.int64), np.full(len(is_compact), NONE)
+    if not is_compact.all():
+        covered, table_of[~is_compact] = cover_terms(member_groups[~is_compact])
+        supports = np.full((len(covered), depth), NONE)
+        supports[:, : covered.shape[1]] = covered
+    n_compact = int(is_compact.sum())
+    own = np.full((n_compact, depth), NONE)
+    own[:, 0] = n_shared + np.arange(n_compact)
+    table_of[is_compact] = len(supports) + np.arange(n_compact)
+    supports = np.concatenate([supports, own])
+    # No wider than the widest: a pass looks at every column.
+    return supports[:, : max(1, int((supports != NONE).sum(axis=1).max()))], table_of
 
 
 def cover_terms(member_groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

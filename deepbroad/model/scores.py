@@ -7,6 +7,9 @@ import numpy as np
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import NONE
 
+# A compact term is shown as a dense array up to this many cells.
+MAX_DENSE = 10_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreTables:
@@ -49,8 +52,19 @@ class ScoreTables:
         ours, theirs = self.plan.terms, plan.terms
         return (
             np.array_equal(ours.cardinalities, theirs.cardinalities)
+            and np.array_equal(ours.sizes, theirs.sizes)
+            and self._same_keys(plan)
             and ours.members.shape == theirs.members.shape
             and np.array_equal(np.sort(ours.members, axis=1), np.sort(theirs.members, axis=1))
+        )
+
+    def _same_keys(self, plan: Plan) -> bool:
+        """Tell whether compact terms store the same joint values."""
+        ours, theirs = self.plan.compact_groups, plan.compact_groups
+        return ours.keys() == theirs.keys() and all(
+            np.array_equal(group.columns, theirs[term].columns)
+            and np.array_equal(group.keys, theirs[term].keys)
+            for term, group in ours.items()
         )
 
     def reordered(self, plan: Plan) -> "ScoreTables":
@@ -58,6 +72,9 @@ class ScoreTables:
         theirs = plan.terms
         scores = np.empty_like(self.scores)
         for term in range(len(theirs)):
+            if theirs.is_compact[term]:  # cells in the order of their keys, whatever the axes
+                scores[self.cells_of(term)] = self.scores[self.cells_of(term)]
+                continue
             columns = theirs.tuple(term)
             scores[self.cells_of(term)] = self._arrange(self.scores, term, columns).reshape(
                 -1, self.n_classes
@@ -69,8 +86,30 @@ class ScoreTables:
         terms = self.plan.terms
         own = terms.tuple(term)
         shape = [int(terms.cardinalities[c]) for c in own]
-        values = values[self.cells_of(term)].reshape(*shape, self.n_classes)
-        return values.transpose(*[own.index(c) for c in columns], len(own))
+        part = values[self.cells_of(term)]
+        if terms.is_compact[term]:
+            if terms.spaces[term] > MAX_DENSE:
+                raise ValueError(
+                    f"The table has {terms.spaces[term]:,} cells, most of them alike; read those "
+                    "of joint values that training saw with `to_arrow`."
+                )
+            digits = self.seen_values(term, own)
+            part = np.broadcast_to(part[-1], (*shape, self.n_classes)).copy()
+            part[tuple(digits)] = values[self.cells_of(term)][:-1]
+        part = part.reshape(*shape, self.n_classes)
+        return part.transpose(*[own.index(c) for c in columns], len(own))
+
+    def seen_values(self, term: int, columns: tuple[int, ...]) -> np.ndarray:
+        """Return the codes of `columns` at each cell that a term stores, (n_columns, n_cells)."""
+        terms = self.plan.terms
+        if not terms.is_compact[term]:
+            own = terms.tuple(term)
+            shape = [int(terms.cardinalities[c]) for c in own]
+            digits = np.indices(shape).reshape(len(own), -1)
+            return digits[[own.index(c) for c in columns]]
+        group = self.plan.compact_groups[term]
+        order = [int(np.flatnonzero(group.columns == c)[0]) for c in columns]
+        return group.digits[order]
 
     def cells_of(self, term: int) -> slice:
         """Return where the cells of a term are."""
@@ -79,15 +118,7 @@ class ScoreTables:
 
     def table(self, columns: tuple[int, ...], what: str = "scores") -> np.ndarray:
         """Return one term's scores or weights, axes in the order of `columns`, classes last."""
-        terms = self.plan.terms
-        wanted = np.full(terms.members.shape[1], NONE)
-        if len(columns) > len(wanted):
-            raise KeyError(columns)
-        wanted[: len(columns)] = columns
-        found = (np.sort(terms.members, axis=1) == np.sort(wanted)).all(axis=1)
-        if not found.any():
-            raise KeyError(columns)
-        term = int(np.flatnonzero(found)[0])
+        term = self.find_term(columns)
         scores = self._arrange(self.scores, term, columns)
         if what == "scores":
             return scores
@@ -96,3 +127,15 @@ class ScoreTables:
         scale = self._arrange(self.scale, term, columns)
         # Where log θ is 0 (attributes of one value) any weight gives the same score.
         return np.divide(scores, scale, out=np.ones(scores.shape), where=scale != 0)
+
+    def find_term(self, columns: tuple[int, ...]) -> int:
+        """Return the term that joins these columns; KeyError if none does."""
+        terms = self.plan.terms
+        wanted = np.full(terms.members.shape[1], NONE)
+        if len(columns) > len(wanted):
+            raise KeyError(columns)
+        wanted[: len(columns)] = columns
+        found = (np.sort(terms.members, axis=1) == np.sort(wanted)).all(axis=1)
+        if not found.any():
+            raise KeyError(columns)
+        return int(np.flatnonzero(found)[0])

@@ -23,10 +23,15 @@ class Terms(FieldsOnly):
         Code columns of each term, in the order of the axes of its cells, `NONE` after the last.
     cardinalities : ndarray of shape (n_columns,), int64
         V_i, the number of values of each code column.
+    stored : ndarray of shape (n_terms,), int64, or None
+        For terms with compact tables how many joint values have cells of their own, `NONE` for
+        dense ones; None where all are dense. After those cells a compact term has one more, which
+        all its other joint values share.
     """
 
     members: np.ndarray
     cardinalities: np.ndarray
+    stored: np.ndarray | None = None
 
     @classmethod
     def of_order(cls, n: int, cardinalities: np.ndarray) -> "Terms":
@@ -48,7 +53,8 @@ class Terms(FieldsOnly):
         """Return the same terms with the columns of each sorted by `position`."""
         padded = np.append(np.asarray(position, np.int64), np.iinfo(np.int64).max)
         order = np.argsort(padded[self.members], axis=1, kind="stable")
-        return Terms(np.take_along_axis(self.members, order, axis=1), self.cardinalities)
+        members = np.take_along_axis(self.members, order, axis=1)
+        return Terms(members, self.cardinalities, self.stored)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -64,11 +70,30 @@ class Terms(FieldsOnly):
         return np.append(self.cardinalities, 1)[self.members]
 
     @cached_property
-    def sizes(self) -> np.ndarray:
-        """|x_α|: how many cells each term has, (n_terms,) int64."""
+    def spaces(self) -> np.ndarray:
+        """|x_α|: how many joint values each term has, seen or not, (n_terms,) int64."""
         if (np.prod(self.shapes, axis=1, dtype=np.float64) > 2.0**62).any():
             raise OverflowError("A tuple has more than 2**62 joint values; lower n.")
         return np.prod(self.shapes, axis=1, dtype=np.int64)
+
+    @cached_property
+    def is_compact(self) -> np.ndarray:
+        """Which terms have compact tables, (n_terms,) bool."""
+        if self.stored is None:
+            return np.zeros(len(self), bool)
+        return self.stored != NONE
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """How many cells each term has, (n_terms,) int64."""
+        if self.stored is None:
+            return self.spaces
+        return np.where(self.is_compact, self.stored + 1, self.spaces)
+
+    @cached_property
+    def shared_cells(self) -> np.ndarray:
+        """The cells that joint values without one of their own share, one per compact term."""
+        return self.offsets[1:][self.is_compact] - 1
 
     @cached_property
     def offsets(self) -> np.ndarray:

@@ -71,7 +71,7 @@ def _find_shared(
     of all terms of that size, and without log θ, such cells score 0.
     """
     scores, scale = values["scores"], values.get("scale")
-    sizes, size_of_term = np.unique(terms.sizes, return_inverse=True)
+    sizes, size_of_term = np.unique(terms.spaces, return_inverse=True)
     size_of_cell = terms.per_cell(size_of_term.astype(np.min_scalar_type(len(sizes))))
     common = {"scores": np.zeros((len(sizes), scores.shape[1]), scores.dtype)}
     if scale is None:
@@ -98,7 +98,7 @@ def _spread(
     tensors: Tensors, name: str, values: np.ndarray, kept: np.ndarray, terms: Terms
 ) -> np.ndarray:
     """Return the values of all cells, those not kept from the vectors that they share."""
-    sizes, size_of_term = np.unique(terms.sizes, return_inverse=True)
+    sizes, size_of_term = np.unique(terms.spaces, return_inverse=True)
     common = tensors.take(f"{name}.common", [values.dtype.name], (len(sizes), values.shape[1]))
     spread: np.ndarray = np.repeat(common[size_of_term], terms.sizes, axis=0)
     spread[kept] = values

@@ -1,6 +1,5 @@
 """Terms and groups of a model as a few small numbers, from which its plan follows."""
 
-from collections.abc import Sequence
 from math import comb, prod
 from typing import Any
 
@@ -20,16 +19,20 @@ SPARE_BYTES = 1 << 30
 def pack_plan(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return plain data and arrays from which `unpack_plan` makes an equal plan."""
     terms = plan.terms
-    joined = [group for group in plan.groups if len(group.columns) > 1]
+    shared = [group for group in plan.groups if not group.compact]
+    own = plan.compact_groups
+    keyed = [*(group for group in shared if len(group.columns) > 1), *own.values()]
     data = {
         "depth": int(terms.orders.max()),
-        "groups": [group.columns.tolist() for group in plan.groups],
-        "sizes": [group.size for group in joined],
+        "groups": [group.columns.tolist() for group in shared],
+        "sizes": [len(group.keys) for group in keyed],
     }
     tensors = {}
-    if joined:
-        steps = np.concatenate([np.diff(group.keys, prepend=0) for group in joined])
-        tensors["keys"] = steps.astype(np.min_scalar_type(steps.max()))
+    if keyed:
+        steps = np.concatenate([np.diff(group.keys, prepend=0) for group in keyed])
+        tensors["keys"] = steps.astype(np.min_scalar_type(steps.max(initial=0)))
+    if own:
+        tensors["compact"] = np.array(list(own)).astype(np.min_scalar_type(len(terms)))
     last = np.iinfo(np.int64).max
     # In ascending order: the order of axes follows from the groups.
     members = np.sort(np.where(terms.members == NONE, last, terms.members), axis=1)
@@ -52,25 +55,48 @@ def unpack_plan(
         raise ModelFileError(f"it joins {depth} columns of {len(cardinalities)}")
     if "terms" in tensors:
         stored = tensors.take("terms", COUNTS, (None, depth))
-        terms = _chosen_terms(stored, cardinalities, allowed_cells)
+        terms = _chosen_terms(stored, cardinalities)
     else:
-        # Sums of products, in Python's unbounded integers, before any list of tuples is made.
-        n_cells = _symmetric_sum(cardinalities.tolist(), depth)
-        _refuse_cells(n_cells, comb(len(cardinalities), depth), depth, allowed_cells)
+        # Before any list of tuples is made.
+        _refuse_list(comb(len(cardinalities), depth), depth, allowed_cells)
         terms = Terms.of_order(depth, cardinalities)
-    used = np.unique(terms.members[terms.members != NONE])
-    groups = _read_groups(columns, sizes, tensors, cardinalities, used)
+    is_compact = _read_compact(tensors, len(terms))
+    n_own = int(is_compact.sum())
+    if not all(type(size) is int and size >= 0 for size in sizes) or len(sizes) < n_own:
+        raise ModelFileError("its groups are damaged")
+    # In Python's unbounded integers: dense terms have all their joint values.
+    dense = sum(prod(shape) for shape in terms.shapes[~is_compact].tolist())
+    n_cells = dense + sum(sizes[len(sizes) - n_own :]) + n_own
+    if n_cells > allowed_cells:
+        raise ModelFileError("its arrays are smaller than its terms need")
+    _refuse_list(len(terms), depth, allowed_cells)
+    members = terms.members[~is_compact]
+    used = np.unique(members[members != NONE])
+    compact = [terms.tuple(int(term)) for term in np.flatnonzero(is_compact)]
+    groups, own = _read_groups(columns, compact, sizes, tensors, cardinalities, used)
     # Plans look at the subsets of a term's groups; a model that was fitted has more cells.
-    if len(terms) * 2.0 ** min(depth, len(groups)) > max(2.0**20, 64.0 * terms.n_cells):
+    if len(terms) * 2.0 ** min(depth, len(groups)) > max(2.0**20, 64.0 * n_cells):
         raise ModelFileError("its terms join more columns than a fitted model's can")
-    return Plan.of(terms, groups)
+    return Plan.of(terms, groups, dict(zip(np.flatnonzero(is_compact).tolist(), own, strict=True)))
+
+
+def _read_compact(tensors: Tensors, n_terms: int) -> np.ndarray:
+    """Return which terms have compact tables."""
+    is_compact = np.zeros(n_terms, bool)
+    if "compact" in tensors:
+        chosen = tensors.take("compact", COUNTS, (None,)).astype(np.int64)
+        if len(chosen) == 0 or chosen[-1] >= n_terms or (np.diff(chosen) <= 0).any():
+            raise ModelFileError("its compact tables are damaged")
+        is_compact[chosen] = True
+    return is_compact
 
 
 def prediction_bytes(plan: Plan, entry_bytes: int) -> float:
     """Return what predictions will allocate: fused tables, unseen values, keys."""
     group_sizes = np.append([float(group.size) for group in plan.groups], 1.0)
     fused = group_sizes[plan.supports].prod(axis=1).sum()
-    unseen = np.where(plan.terms.members == NONE, 1.0, plan.terms.shapes + 1.0).prod(axis=1).sum()
+    shapes = np.where(plan.terms.members == NONE, 1.0, plan.terms.shapes + 1.0)
+    unseen = np.where(plan.terms.is_compact, plan.terms.sizes + 1.0, shapes.prod(axis=1)).sum()
     if fused > MAX_ENTRIES or unseen > MAX_ENTRIES:
         raise ModelFileError("its tables have more than 2**31 entries")
     possible = [prod(group.radices.tolist()) for group in plan.groups]
@@ -86,7 +112,7 @@ def _is_everything(members: np.ndarray, n_columns: int) -> bool:
     return np.array_equal(members, Terms.of_order(depth, np.ones(n_columns)).members)
 
 
-def _chosen_terms(stored: np.ndarray, cardinalities: np.ndarray, allowed_cells: float) -> Terms:
+def _chosen_terms(stored: np.ndarray, cardinalities: np.ndarray) -> Terms:
     """Return the terms that a file lists."""
     n_columns, depth = len(cardinalities), stored.shape[1]
     if len(stored) == 0 or int(stored.max()) > n_columns:
@@ -98,52 +124,52 @@ def _chosen_terms(stored: np.ndarray, cardinalities: np.ndarray, allowed_cells: 
     terms = Terms.of(rows, cardinalities)
     if not np.array_equal(terms.members, np.where(stored == n_columns, NONE, stored)):
         raise ModelFileError("its terms are not in order, or one comes twice")
-    cells = sum(prod(shape) for shape in terms.shapes.tolist())
-    _refuse_cells(cells, len(terms), depth, allowed_cells)
     return terms
 
 
-def _symmetric_sum(values: Sequence[int], order: int) -> int:
-    """Return the sum over all sets of `order` values of their products."""
-    sums = [1] + [0] * order
-    for value in values:
-        for k in range(order, 0, -1):
-            sums[k] += value * sums[k - 1]
-    return sums[order]
-
-
-def _refuse_cells(n_cells: int, n_terms: int, depth: int, allowed: float) -> None:
-    """Raise ModelFileError if a file is too small for its cells, or for the list of its terms."""
-    if n_cells > allowed or n_terms * depth > max(2**20, 8 * allowed):
+def _refuse_list(n_terms: int, depth: int, allowed: float) -> None:
+    """Raise ModelFileError if a file is too small for the list of its terms."""
+    if n_terms * depth > max(2**20, 8 * allowed):
         raise ModelFileError("its arrays are smaller than its terms need")
 
 
 def _read_groups(
     columns: list[Any],
-    sizes: list[Any],
+    compact: list[tuple[int, ...]],
+    sizes: list[int],
     tensors: Tensors,
     cardinalities: np.ndarray,
     used: np.ndarray,
-) -> tuple[Group, ...]:
-    """Return the groups of a file, which must share out the columns that terms use."""
+) -> tuple[tuple[Group, ...], list[Group]]:
+    """Return the groups of a file, which must share out the columns that dense terms use.
+
+    After them come the groups of the compact terms.
+    """
     flat = [column for group in columns if isinstance(group, list) for column in group]
     shared_out = all(type(column) is int for column in flat) and sorted(flat) == used.tolist()
     if not shared_out or not all(columns):
         raise ModelFileError("its groups do not share out its columns")
     joined = sum(len(group) > 1 for group in columns)
-    if len(sizes) != joined or not all(type(size) is int and size > 0 for size in sizes):
+    if len(sizes) != joined + len(compact) or not all(sizes[:joined]):
         raise ModelFileError("its groups are damaged")
-    keys = tensors.take("keys", COUNTS, (sum(sizes),)) if joined else np.empty(0, np.uint8)
-    parts = iter(np.split(keys, np.cumsum(sizes)[:-1]) if joined else [])
-    return tuple(
+    keys = tensors.take("keys", COUNTS, (sum(sizes),)) if sizes else np.empty(0, np.uint8)
+    parts = iter(np.split(keys, np.cumsum(sizes)[:-1]) if sizes else [])
+    shared = tuple(
         _joint_group(np.array(group), cardinalities[group], next(parts))
         if len(group) > 1
         else Group.single(group[0], int(cardinalities[group[0]]))
         for group in columns
     )
+    own = [
+        _joint_group(np.array(term), cardinalities[list(term)], next(parts), compact=True)
+        for term in compact
+    ]
+    return shared, own
 
 
-def _joint_group(columns: np.ndarray, cardinalities: np.ndarray, steps: np.ndarray) -> Group:
+def _joint_group(
+    columns: np.ndarray, cardinalities: np.ndarray, steps: np.ndarray, *, compact: bool = False
+) -> Group:
     """Return the group whose sorted keys lie `steps` apart."""
     n_keys = prod((cardinalities + 1).tolist())
     # In floats first, since a sum of hostile integers may wrap around.
@@ -156,4 +182,4 @@ def _joint_group(columns: np.ndarray, cardinalities: np.ndarray, steps: np.ndarr
         inside &= digit < cardinality
     if rest.any() or not inside.all():
         raise ModelFileError("its groups have keys out of order or out of range")
-    return Group(columns, cardinalities, keys)
+    return Group(columns, cardinalities, keys, compact)

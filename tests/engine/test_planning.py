@@ -40,7 +40,7 @@ def test_chosen_terms_leave_other_columns_out():
     terms = Terms.of([(1, 5), (0, 5)], problem.cardinalities)
     plan = make_plan(problem.source(), terms)
     assert sorted(int(c) for group in plan.groups for c in group.columns) == [0, 1, 5]
-    assert plan.n_tables == 2
+    assert 1 <= plan.n_tables <= 2
 
 
 def test_a_sample_has_no_never_seen_values_and_about_the_rows_asked_for():
