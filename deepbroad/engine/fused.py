@@ -6,6 +6,7 @@ import numpy as np
 
 from deepbroad.engine.threads import Threads
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER, expand_steps, marginalise_steps
+from deepbroad.kernels.vector import lanes_for
 from deepbroad.model.plan import Plan
 
 # Below this many streamed items, handing work to threads costs more than it saves.
@@ -48,11 +49,12 @@ class FusedTables:
 
     def _run(self, kernel) -> None:  # type: ignore[no-untyped-def]
         program = self.plan.program
+        lanes = lanes_for(self.width)
 
         def task(first: int, last: int, scratch: np.ndarray):  # type: ignore[no-untyped-def]
             steps = program.steps[first:last]
             return lambda: kernel(
-                steps, program.maps, self.cells, self.entries, scratch, self.width
+                steps, program.maps, self.cells, self.entries, scratch, lanes, self.width
             )
 
         self.threads.run([task(*r, s) for r, s in zip(self._ranges, self._scratch, strict=True)])

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.kernels.jit import jit
+from deepbroad.kernels.vector import add_lanes
 
 # Columns of a step.
 FROM_SCRATCH, SOURCE, TO_SCRATCH, TARGET, OUTER, VALUES, JOINT, INNER, MAP, OVERWRITE = range(10)
@@ -33,7 +34,18 @@ class Program(NamedTuple):
 
 
 @jit
-def expand_steps(steps, maps, cells, entries, scratch, width):
+def add_run(target, at, source, begin, run, lanes):
+    """Add `run` numbers of source to target: one vector, or a loop that LLVM vectorises."""
+    if run == len(lanes):
+        add_lanes(target, at, source, begin, lanes)
+    else:
+        into, out = target[at : at + run], source[begin : begin + run]
+        for q in range(run):
+            into[q] += out[q]
+
+
+@jit
+def expand_steps(steps, maps, cells, entries, scratch, lanes, width):
     """Run steps in order: `cells` are read, `entries` written, both flat with W numbers an item."""
     for s in range(steps.shape[0]):
         source = scratch if steps[s, FROM_SCRATCH] else cells
@@ -43,24 +55,22 @@ def expand_steps(steps, maps, cells, entries, scratch, width):
             for j in range(n_joint):
                 value = maps[steps[s, MAP] + j]
                 at = steps[s, TARGET] * width + (p * n_joint + j) * run
-                into = target[at : at + run]
-                if value < 0:
-                    if steps[s, OVERWRITE]:
-                        for q in range(run):
-                            into[q] = 0
-                    continue
-                at = steps[s, SOURCE] * width + (p * n_values + value) * run
-                out = source[at : at + run]
-                if steps[s, OVERWRITE]:
+                begin = steps[s, SOURCE] * width + (p * n_values + value) * run
+                if not steps[s, OVERWRITE]:
+                    if value >= 0:
+                        add_run(target, at, source, begin, run, lanes)
+                elif value >= 0:
+                    into, out = target[at : at + run], source[begin : begin + run]
                     for q in range(run):
                         into[q] = out[q]
                 else:
+                    into = target[at : at + run]
                     for q in range(run):
-                        into[q] += out[q]
+                        into[q] = 0
 
 
 @jit
-def marginalise_steps(steps, maps, cells, entries, scratch, width):
+def marginalise_steps(steps, maps, cells, entries, scratch, lanes, width):
     """Run the transposed steps in reverse: `entries` are read, `cells` written."""
     for s in range(steps.shape[0] - 1, -1, -1):
         source = scratch if steps[s, FROM_SCRATCH] else cells
@@ -72,11 +82,6 @@ def marginalise_steps(steps, maps, cells, entries, scratch, width):
         for p in range(steps[s, OUTER]):
             for j in range(n_joint):
                 value = maps[steps[s, MAP] + j]
-                if value < 0:
-                    continue
-                at = steps[s, TARGET] * width + (p * n_joint + j) * run
-                out = target[at : at + run]
-                at = first + (p * n_values + value) * run
-                into = source[at : at + run]
-                for q in range(run):
-                    into[q] += out[q]
+                if value >= 0:
+                    at = steps[s, TARGET] * width + (p * n_joint + j) * run
+                    add_run(source, first + (p * n_values + value) * run, target, at, run, lanes)

@@ -49,24 +49,30 @@ def plan_groups(
 
 @dataclass
 class JoinCosts:
-    """Estimates a pass's cost as if every set of `depth` groups had one table."""
+    """Estimates a pass's cost as if every set of `depth` groups had one table.
+
+    `values` is the number of values of all columns together, ΣV_i.
+    """
 
     depth: int
     rows: int
     width: int
+    values: float
 
-    def total(self, sizes: np.ndarray, n_columns: int) -> float:
-        """Return the nanoseconds of a pass over groups of these sizes."""
-        n = min(self.depth, len(sizes))
-        entries = symmetric_sums(np.array([np.sum(sizes**k) for k in range(1, n + 1)]), n)[n]
-        return float(self.of(len(sizes), entries, n_columns))
+    def of(
+        self, n_groups: int, entries: np.ndarray, sizes: np.ndarray, widened: np.ndarray
+    ) -> np.ndarray:
+        """Return the nanoseconds of a pass.
 
-    def of(self, n_groups: int, entries: np.ndarray, n_columns: int) -> np.ndarray:
-        """Return the cost of all tables of `n_groups` groups with so many entries in all."""
+        `entries` counts those of all tables, `sizes` is ΣJ over groups, `widened` ΣJ·c with c the
+        columns of a group.
+        """
         tables = comb(n_groups, min(self.depth, n_groups))
         per_row = tables * lookup_cost(entries, self.width)
-        # Building a table streams it once per column of its first group.
-        return self.rows * per_row + build_cost(1.0, self.width) * entries * n_columns / n_groups
+        # A table's last axis but one takes a stream of it per column of that group; the axes before
+        # come at the size of their columns' values instead of the group's.
+        streams = (widened / sizes) * (1.0 + self.values / sizes)
+        return self.rows * per_row + build_cost(1.0, self.width) * entries * streams
 
 
 class GroupSearch:
@@ -79,7 +85,7 @@ class GroupSearch:
         self.codes = [np.ascontiguousarray(column) for column in sample]
         self.sizes = np.asarray(cardinalities, float)
         self.keys = self.sizes + 1.0  # possible keys of each group, see `Group`
-        self.costs = JoinCosts(depth, rows, width)
+        self.costs = JoinCosts(depth, rows, width, float(self.sizes.sum()))
         self.joint = np.full((len(self.sizes),) * 2, np.inf)
         for g in range(len(self.sizes)):
             self._estimate_pairs(g, range(g + 1, len(self.sizes)))
@@ -107,21 +113,38 @@ class GroupSearch:
         if len(lefts) == 0:
             return False
         joint = self.joint[lefts, rights]
-        depth = min(self.costs.depth, n_groups - 1)
-        powers = np.stack(
-            [
-                np.sum(self.sizes**k) - self.sizes[lefts] ** k - self.sizes[rights] ** k + joint**k
-                for k in range(1, depth + 1)
-            ]
+        counts = np.array([len(columns) for columns in self.columns], float)
+        widened = np.sum(self.sizes * counts)
+        after = self.costs.of(
+            n_groups - 1,
+            self._entries(self._powers(joint, lefts, rights), n_groups - 1),
+            self.sizes.sum() - self.sizes[lefts] - self.sizes[rights] + joint,
+            widened
+            - (self.sizes * counts)[lefts]
+            - (self.sizes * counts)[rights]
+            + joint * (counts[lefts] + counts[rights]),
         )
-        entries = symmetric_sums(powers, depth)[depth]
-        n_columns = sum(map(len, self.columns))
-        after = self.costs.of(n_groups - 1, entries, n_columns)
+        powers = np.array([np.sum(self.sizes**k) for k in range(1, self.costs.depth + 1)])
+        now = self.costs.of(n_groups, self._entries(powers, n_groups), self.sizes.sum(), widened)
         best = int(np.argmin(after))
-        if after[best] >= self.costs.total(self.sizes, n_columns):
+        if after[best] >= now:
             return False
         self._join(int(lefts[best]), int(rights[best]))
         return True
+
+    def _powers(self, joint: np.ndarray, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
+        """Return the power sums of the group sizes after each join, (depth, n_joins)."""
+        return np.stack(
+            [
+                np.sum(self.sizes**k) - self.sizes[lefts] ** k - self.sizes[rights] ** k + joint**k
+                for k in range(1, self.costs.depth + 1)
+            ]
+        )
+
+    def _entries(self, powers: np.ndarray, n_groups: int) -> np.ndarray:
+        """Return how many entries the tables of all sets of groups have."""
+        depth = min(self.costs.depth, n_groups)
+        return symmetric_sums(powers, depth)[depth]
 
     def _join(self, g: int, h: int) -> None:
         """Replace groups g < h by their union, placed at g."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from deepbroad.kernels.expansion import STEP_WIDTH, expand_steps, marginalise_steps
+from deepbroad.kernels.vector import lanes_for
 from deepbroad.model.groups import observe_groups
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import NONE, Terms
@@ -31,7 +32,7 @@ def expand(plan, cells, width):
     program = plan.program
     entries = np.full(plan.n_entries * width, np.nan)
     scratch = np.full(program.scratch * width, np.nan)
-    expand_steps(program.steps, program.maps, cells, entries, scratch, width)
+    expand_steps(program.steps, program.maps, cells, entries, scratch, lanes_for(width), width)
     return entries
 
 
@@ -39,7 +40,7 @@ def marginalise(plan, entries, width):
     program = plan.program
     cells = np.full(plan.terms.n_cells * width, np.nan)
     scratch = np.full(program.scratch * width, np.nan)
-    marginalise_steps(program.steps, program.maps, cells, entries, scratch, width)
+    marginalise_steps(program.steps, program.maps, cells, entries, scratch, lanes_for(width), width)
     return cells
 
 
@@ -107,5 +108,5 @@ def test_entries_of_never_seen_values_give_nothing_back():
 def test_no_steps_do_nothing():
     entries = np.ones(3)
     steps = np.empty((0, STEP_WIDTH), np.int64)
-    expand_steps(steps, np.empty(0, np.int32), np.ones(3), entries, np.empty(0), 1)
+    expand_steps(steps, np.empty(0, np.int32), np.ones(3), entries, np.empty(0), (0,), 1)
     assert entries.tolist() == [1, 1, 1]
