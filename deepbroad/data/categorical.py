@@ -11,7 +11,7 @@ def select_categorical(chosen: Any, names: Sequence[str]) -> np.ndarray | None:
     if isinstance(chosen, str):
         if chosen == "auto":
             return None
-        raise _refusal(f"is {chosen!r}; give a list, such as [{chosen!r}],", names)
+        raise _refusal(f"is {chosen!r}, which is no list (write [{chosen!r}])", names)
     mask = np.zeros(len(names), dtype=bool)
     if chosen is None:
         return mask

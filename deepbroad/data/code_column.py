@@ -6,6 +6,7 @@ else as the cardinality, which no training row of positive weight has.
 """
 
 import sys
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -142,6 +143,7 @@ class CategoryColumn(CodeColumn):
     def encode(self, column: Column, out: np.ndarray) -> None:
         """Fill `out` with the codes of `column`."""
         factor = column.factor()
+        self._warn_of_other_types(factor)
         code, unknown = self._code, self.unknown
         # None, and the index -1 of a missing value, which takes the last entry, are never in
         # `values`: missing and unseen share their code.
@@ -150,6 +152,21 @@ class CategoryColumn(CodeColumn):
         )
         # The index is known to be in range; other modes than "raise" fill `out` directly.
         lookup.take(factor.indices, out=out, mode="wrap")
+
+    def _warn_of_other_types(self, factor: Factor) -> None:
+        """Warn where no value can be known since all are of another type than in training."""
+        kinds = {_kind(level) for level in factor.levels if level is not None}
+        if kinds and self._kinds and self._kinds.isdisjoint(kinds):
+            warnings.warn(
+                f"Column {self.name!r} holds {' and '.join(sorted(kinds))}, in training it held "
+                f"{' and '.join(sorted(self._kinds))}: none of its values is known. Convert it.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    @cached_property
+    def _kinds(self) -> set[str]:
+        return {_kind(value) for value in self.values}
 
     def names(self) -> list[str]:
         """Return the values as text; quoted where two would look the same."""
@@ -173,6 +190,13 @@ class CategoryColumn(CodeColumn):
         """Bytes of the values and of their index."""
         per_entry = 100  # a slot of the tuple and one of the dictionary
         return sum(sys.getsizeof(value) + per_entry for value in self.values)
+
+
+def _kind(value: Identity) -> str:
+    """Return what sort of value a category is, as a user would call it."""
+    if isinstance(value, bool | int | float):
+        return "numbers"
+    return "text" if isinstance(value, str) else f"values of type {type(value).__name__}"
 
 
 def code_column_from_dict(data: Any) -> CodeColumn:

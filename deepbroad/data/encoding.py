@@ -1,5 +1,6 @@
 """How a table becomes codes: fitted on training rows, then the same for every table."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -15,8 +16,9 @@ from deepbroad.data.code_column import (
     seen_levels,
 )
 from deepbroad.data.column import Column
-from deepbroad.data.cuts import cuts_and_distinct
+from deepbroad.data.cuts import cuts_and_distinct, midpoints
 from deepbroad.data.table import Table
+from deepbroad.data.value import Identity
 
 CategoricalFeatures: TypeAlias = str | Sequence[str] | Sequence[int] | Sequence[bool] | None
 
@@ -52,7 +54,7 @@ class Encoding:
     array([[1, 0, 1],
            [0, 1, 2]], dtype=uint8)
     >>> encoding.value_names(1)
-    ['1', '5', 'missing']
+    ['< 3', '>= 3', 'missing']
     >>> encoding.encode(read_table([["green", 5]])).ravel()
     array([2, 1], dtype=uint8)
     """
@@ -83,8 +85,9 @@ class Encoding:
         weights : float64 array of shape (n_rows,), optional
         categorical_features : "auto", None, or sequence of names, of indices or of booleans
             Which columns are categories. Strings, categories, booleans and mixed objects always
-            are. "auto" adds the numeric columns that have at most two values: a cut could only
-            merge the two, and so lose what the class depends on. None adds none.
+            are. "auto" adds none, but cuts a number of two values between them whatever minimum
+            description length says: to merge the two could only lose what the class depends on.
+            None leaves all cuts to that rule.
 
         Returns
         -------
@@ -182,17 +185,36 @@ def _fit_column(
         numbers = column.numbers(column.quantity)
         cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights)
         # No number at all is no bin at all: only a category can have missing as its sole value.
-        if distinct > (2 if is_category is None else 0):
+        if distinct > 0:
             absent = np.isnan(numbers)
             missing = bool(absent.any() if counted is None else (absent & counted).any())
+            if distinct == 2 and is_category is None:
+                present = numbers[~absent if counted is None else ~absent & counted]
+                cuts = midpoints(present.min()[None], present.max()[None])
             fitted = NumberColumn(attribute, column.name, missing, cuts, column.quantity)
             return fitted, replace(column, values=numbers)
     factor = column.factor()
     values, missing = seen_levels(factor, counted)
+    if is_category is None:
+        _warn_of_stray_text(column.name, values)
     return (
         CategoryColumn(attribute, column.name, missing, tuple(values)),
         replace(column, values=factor),
     )
+
+
+def _warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
+    """Warn of a column of numbers that a few words make a category of thousands of values."""
+    words = [value for value in values if isinstance(value, str)]
+    numbers = sum(isinstance(value, int | float) for value in values)
+    if words and numbers > max(20, 9 * len(words)):
+        warnings.warn(
+            f"Column {name!r} holds {numbers:,} different numbers and text such as {words[0]!r}, "
+            "so it counts as a category. Make the text missing to have numbers, or name the column "
+            "in `categorical_features`.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _widen(codes: np.ndarray, cardinality: int) -> np.ndarray:

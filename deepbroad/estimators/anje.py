@@ -29,8 +29,8 @@ class AnJEClassifier(TableClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"
-        Columns that are categories. "auto": strings, categories, booleans, mixed columns, and
-        numbers with at most two values. Other numbers are cut into bins by `MDLDiscretizer`'s rule.
+        Columns that are categories. "auto": strings, categories, booleans and mixed columns.
+        Numbers are cut into bins by `MDLDiscretizer`'s rule, those of two values between them.
     terms : list of tuples or None, default=None
         Use only these tuples of n attributes, by name or index; None uses all.
     min_count : float, default=1

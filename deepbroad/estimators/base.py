@@ -93,6 +93,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         limit = parse_limit(self.memory_limit)
         prepared = self._prepare(X, y, sample_weight, limit=limit, reset=True)
         logger.info("%s needs %s", type(self).__name__, prepared.estimate)
+        constant = np.flatnonzero(prepared.encoding.cardinalities == 1)
+        if len(constant):
+            names = [prepared.encoding.columns[c].name for c in constant]
+            logger.info("%d attributes have one value or bin only: %s", len(names), names[:20])
         if prepared.estimate.bytes > limit:
             raise self._refuse(prepared, limit)
         with Threads(self.n_jobs) as threads:
@@ -180,7 +184,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         if labels.n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes, and y has one class: "
-                f"{labels.classes[0]!r}."
+                f"{labels.classes.tolist()[0]!r}."
             )
         return labels, codes, weights
 
@@ -297,6 +301,17 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Fitted tables by the names of their attributes, for instance ``tables_["a", "b"]``."""
         check_is_fitted(self, "classes_")
         return NamedTables(self._scorer.model, self._encoding, self.classes_)
+
+    @property
+    def attributes_(self) -> dict[str, list[str]]:
+        """What became of each attribute: the names of its values, of bins for numbers.
+
+        A number with the single bin "any" tells nothing about the class by itself, and takes no
+        part in the model.
+        """
+        check_is_fitted(self, "classes_")
+        encoding = self._encoding
+        return {column.name: column.value_names() for column in encoding.columns}
 
     @property
     def intercept_(self) -> np.ndarray:

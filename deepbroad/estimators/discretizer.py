@@ -68,7 +68,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from deepbroad.estimators.discretizer import MDLDiscretizer
+    >>> from deepbroad import MDLDiscretizer
     >>> X, y = load_iris(return_X_y=True)
     >>> discretizer = MDLDiscretizer().fit(X, y)
     >>> [cuts.round(2).tolist() for cuts in discretizer.cut_points_]

@@ -1,5 +1,6 @@
 """The fused tables of a model: which groups index each, which terms it holds, how it is built."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -54,7 +55,10 @@ class Plan(FieldsOnly):
                 stored[term] = len(group.keys)
             terms = Terms(terms.members, terms.cardinalities, stored)
         terms = terms.ordered_by(position)
-        supports, table_of = cover_all(group_of[terms.members], terms.is_compact, len(groups))
+        alone = all(len(group.columns) == 1 for group in groups) and len(set(terms.orders)) == 1
+        cover = cover_alone if alone else cover_terms
+        member_groups = group_of[terms.members]
+        supports, table_of = cover_all(cover, member_groups, terms.is_compact, len(groups))
         return cls((*groups, *(compact[t] for t in sorted(compact))), terms, supports, table_of)
 
     @cached_property
@@ -107,14 +111,22 @@ class Plan(FieldsOnly):
         return dict(zip(np.flatnonzero(self.terms.is_compact).tolist(), own, strict=True))
 
 
+def cover_alone(member_groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Do as `cover_terms` for terms of one depth over single columns: a table for each."""
+    return member_groups, np.arange(len(member_groups))
+
+
 def cover_all(
-    member_groups: np.ndarray, is_compact: np.ndarray, n_shared: int
+    cover: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    member_groups: np.ndarray,
+    is_compact: np.ndarray,
+    n_shared: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the groups of each table and the table of each term, compact ones after the others."""
     depth = member_groups.shape[1]
     supports, table_of = np.empty((0, depth), np.int64), np.full(len(is_compact), NONE)
     if not is_compact.all():
-        covered, table_of[~is_compact] = cover_terms(member_groups[~is_compact])
+        covered, table_of[~is_compact] = cover(member_groups[~is_compact])
         supports = np.full((len(covered), depth), NONE)
         supports[:, : covered.shape[1]] = covered
     n_compact = int(is_compact.sum())

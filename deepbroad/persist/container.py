@@ -89,6 +89,8 @@ def parse_json(text: bytes) -> Any:
 def write_atomically(path: Path, data: bytes | bytearray) -> None:
     """Write a file so that a crash leaves the old one or the new one, never a part."""
     path = Path(os.path.realpath(path))  # a link stays a link
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save a model in.")
     beside = path.with_name(f".{path.name:.80}.{secrets.token_hex(4)}.tmp")
     try:
         with beside.open("xb") as file:

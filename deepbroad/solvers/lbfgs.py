@@ -57,9 +57,6 @@ class LBFGS:
             scaling = FIRST_STEP * curvature**-self.preconditioning
         first = np.array(start if scaling is None else start / scaling, np.float64)
         search = Search(objective, self, callbacks, first, scaling)
-        if self.max_iter == 0:
-            search.evaluate(search.best)
-            return search.solution("max_iter")
         options = {
             "maxiter": self.max_iter,
             "maxfun": 20 * self.max_iter,
@@ -71,6 +68,9 @@ class LBFGS:
             # Threads of the BLAS would fight with the engine's own for the cores: SciPy calls it on
             # short vectors many times per iteration, and each call can wait milliseconds.
             with threadpool_limits(1, user_api="blas"):
+                search.begin()
+                if search.ended is not None or self.max_iter == 0:
+                    return search.solution(search.ended or "max_iter")
                 result = minimize(
                     search.evaluate,
                     search.best.copy(),
@@ -98,14 +98,25 @@ class Search:
     loss_curve: list[float] = field(default_factory=list)
     evaluation_curve: list[float] = field(default_factory=list)
     ended: Status | None = None
+    first: tuple[float, np.ndarray] | None = None
     began: float = field(default_factory=perf_counter)
 
     def unscale(self, z: np.ndarray) -> np.ndarray:
         """Return u for a point of the search."""
         return z if self.scaling is None else z * self.scaling
 
+    def begin(self) -> None:
+        """Evaluate the start, which callbacks may already stop at."""
+        loss, gradient = self.evaluate(self.best)
+        self.report(loss)
+        self.first = (loss, gradient)
+
     def evaluate(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Evaluate the objective and remember the best point."""
+        if self.first is not None:
+            # SciPy begins at the start, where the search has been.
+            known, self.first = self.first, None
+            return known
         loss, gradient = self.objective(self.unscale(z))
         if self.scaling is not None:
             gradient *= self.scaling
@@ -113,8 +124,6 @@ class Search:
         if loss < self.best_loss:
             self.best_loss, self.best = loss, z.copy()
             self.gradient_norm = float(np.abs(gradient).max(initial=0.0))
-        if len(self.evaluation_curve) == 1:
-            self.report(loss)
         return loss, gradient
 
     def iterate(self, intermediate_result: OptimizeResult) -> None:

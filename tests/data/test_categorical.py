@@ -34,7 +34,7 @@ def test_auto_leaves_the_choice_and_none_and_nothing_choose_no_column():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ("a", r"give a list, such as \['a'\]"),
+        ("a", r"which is no list \(write \['a'\]\)"),
         (["z"], "names 'z', which is no column"),
         ([3], "index 3, but there are 3 columns"),
         ([-1], "index -1"),

@@ -17,7 +17,9 @@ from deepbroad.data.table import read_table
 
 LAW = settings(deadline=None, derandomize=True)
 # A mixed column may have had only numbers in training.
-STRANGERS = pytest.mark.filterwarnings("ignore:column .* held numbers in training")
+STRANGERS = pytest.mark.filterwarnings(
+    "ignore:column .* held numbers in training", "ignore:Column .* in training it held"
+)
 CELLS = st.sampled_from(
     [
         st.sampled_from(["red", "green", "blue", None]),
@@ -189,17 +191,42 @@ def test_a_missing_number_that_training_never_had_is_unknown():
     assert codes.tolist() == [[2, 0, 1, 1]]
 
 
-def test_numbers_of_two_values_are_categories_only_where_that_is_left_to_us():
+def test_numbers_of_two_values_are_cut_between_them_where_that_is_left_to_us():
     X = [[0, 5], [1, 6], [0, 7], [1, 5]]
     labels = np.array([0, 0, 1, 1])
-    kinds = {
-        "auto": ["category", "number"],
-        None: ["number", "number"],
-        (1,): ["number", "category"],
-    }
-    for chosen, expected in kinds.items():
+    cardinalities = {"auto": [2, 1], None: [1, 1], (1,): [1, 3]}
+    for chosen, expected in cardinalities.items():
         encoding, _ = fit(X, labels, categorical_features=chosen)
-        assert [c["kind"] for c in encoding.to_dict()["columns"]] == expected
+        assert encoding.cardinalities.tolist() == expected
+    encoding, _ = fit(X, labels)
+    assert encoding.encode(read_table([[0.9, 5], [-3, 5], [2, 5]]))[0].tolist() == [1, 0, 1]
+
+
+def test_numbers_of_two_values_are_told_by_rows_of_weight_alone():
+    encoding, codes = fit([[1.5], [7.2], [9.0]], weights=np.array([1.0, 1.0, 0.0]))
+    assert encoding.value_names(0) == ["< 4.35", ">= 4.35"]
+    assert codes.tolist() == [[0, 1, 1]]
+
+
+@pytest.mark.parametrize(("train", "new"), [([1, 2, 3], ["1", "2"]), (["1", "2"], [1, 2])])
+def test_a_column_whose_type_changed_is_announced(train, new):
+    X = pd.DataFrame({"zip": pd.Series(train, dtype=object if train[0] == "1" else None)})
+    encoding, _ = fit(X, categorical_features=["zip"])
+    with pytest.warns(UserWarning, match=r"Column 'zip' holds .* in training it held .* Convert"):
+        codes = encoding.encode(read_table(pd.DataFrame({"zip": new})))
+    assert codes.tolist() == [[len(train)] * 2]
+
+
+def test_a_new_value_of_the_same_type_is_not_announced():
+    encoding, _ = fit(pd.DataFrame({"a": ["x", "y"]}))
+    assert encoding.encode(read_table(pd.DataFrame({"a": ["z"]}))).tolist() == [[2]]
+
+
+def test_a_word_among_numbers_is_announced():
+    X = pd.DataFrame({"v": pd.Series([*range(50), "n/a"], dtype=object)})
+    with pytest.warns(UserWarning, match="Column 'v' holds 50 different numbers and text such as"):
+        fit(X)
+    fit(X, categorical_features=["v"])  # said so, it is no surprise
 
 
 def test_text_is_always_a_category():
