@@ -34,39 +34,31 @@ class Program(NamedTuple):
 
 
 @jit
-def add_run(target, at, source, begin, run, lanes):
-    """Add `run` numbers of source to target: one vector, or a loop that LLVM vectorises."""
-    if run == len(lanes):
-        add_lanes(target, at, source, begin, lanes)
-    else:
-        into, out = target[at : at + run], source[begin : begin + run]
-        for q in range(run):
-            into[q] += out[q]
-
-
-@jit
 def expand_steps(steps, maps, cells, entries, scratch, lanes, width):
     """Run steps in order: `cells` are read, `entries` written, both flat with W numbers an item."""
     for s in range(steps.shape[0]):
         source = scratch if steps[s, FROM_SCRATCH] else cells
         target = scratch if steps[s, TO_SCRATCH] else entries
         n_values, n_joint, run = steps[s, VALUES], steps[s, JOINT], steps[s, INNER] * width
+        overwrite = steps[s, OVERWRITE] == 1
         for p in range(steps[s, OUTER]):
             for j in range(n_joint):
                 value = maps[steps[s, MAP] + j]
                 at = steps[s, TARGET] * width + (p * n_joint + j) * run
                 begin = steps[s, SOURCE] * width + (p * n_values + value) * run
-                if not steps[s, OVERWRITE]:
-                    if value >= 0:
-                        add_run(target, at, source, begin, run, lanes)
-                elif value >= 0:
-                    into, out = target[at : at + run], source[begin : begin + run]
-                    for q in range(run):
-                        into[q] = out[q]
-                else:
+                if overwrite:
                     into = target[at : at + run]
                     for q in range(run):
                         into[q] = 0
+                if value < 0:
+                    continue
+                if run == len(lanes):  # too short for a loop to vectorise
+                    add_lanes(target, at, source, begin, lanes)
+                else:
+                    into = target[at : at + run]
+                    out = source[begin : begin + run]
+                    for q in range(run):
+                        into[q] += out[q]
 
 
 @jit
@@ -82,6 +74,14 @@ def marginalise_steps(steps, maps, cells, entries, scratch, lanes, width):
         for p in range(steps[s, OUTER]):
             for j in range(n_joint):
                 value = maps[steps[s, MAP] + j]
-                if value >= 0:
-                    at = steps[s, TARGET] * width + (p * n_joint + j) * run
-                    add_run(source, first + (p * n_values + value) * run, target, at, run, lanes)
+                if value < 0:
+                    continue
+                at = steps[s, TARGET] * width + (p * n_joint + j) * run
+                begin = first + (p * n_values + value) * run
+                if run == len(lanes):
+                    add_lanes(source, begin, target, at, lanes)
+                else:
+                    into = source[begin : begin + run]
+                    out = target[at : at + run]
+                    for q in range(run):
+                        into[q] += out[q]

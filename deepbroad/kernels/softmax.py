@@ -175,9 +175,9 @@ def probability_rows(values, start, stop, n_scores, probabilities, lanes):
         exponentiate_tile(tile, rows, n_scores, total, powers)
         for r in range(rows):
             total[r] = 1.0 / total[r]
-        block = probabilities[start + low : start + low + rows]
+        # Row by row: the output is far larger than a cache, the tile is not.
         for r in range(rows):
-            block[r, 0] = tile[width, r] * total[r]
-        for c in range(n_scores):
-            for r in range(rows):
-                block[r, c + 1] = tile[c, r] * total[r]
+            block = probabilities[start + low + r]
+            block[0] = tile[width, r] * total[r]
+            for c in range(n_scores):
+                block[c + 1] = tile[c, r] * total[r]
