@@ -1,4 +1,4 @@
-"""A class that only k attributes together decide: x₁ + … + x_k mod 3 among 12 attributes of 3 values.
+"""A class that only k attributes together decide: their sum mod 3, among 12 of 3 values each.
 
 200,000 rows (seed 0), half train and half test. Depth k must learn it, depth k - 1 cannot: any
 k - 1 of the attributes tell nothing about the class.
