@@ -91,9 +91,7 @@ class NamedTables(Mapping[tuple[str, ...], TermTable]):
             attributes=names,
             values=tuple(self._encoding.value_names(c) for c in columns),
             classes=self._classes,
-            seen=self._model.seen_values(term, self._model.plan.terms.tuple(term))[
-                [self._model.plan.terms.tuple(term).index(c) for c in columns]
-            ],
+            seen=self._model.seen_values(term, columns),
             _model=self._model,
             _columns=columns,
         )
