@@ -35,7 +35,7 @@ class DBLClassifier(DiscriminativeClassifier):
         m in :math:`\theta = (\#_{x_\alpha,y} + m/|x_\alpha|) / (\#_y + m)`.
     solver : {"lbfgs", "lbfgs-plain"}, default="lbfgs"
         L-BFGS, preconditioned by a rough diagonal of the Hessian, or plainly on w as the paper has
-        it. Both minimise the same F; the first needs fewer passes.
+        it. Both minimise the same F; the first mostly needs fewer passes.
     max_iter : int, default=500
         Iterations of the solver at most.
     tol : float, default=1e-5
