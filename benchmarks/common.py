@@ -77,6 +77,14 @@ def split(name: str, *, rows: int | None = None) -> Split:
     return Split(X.take(train), y[train], X.take(test), y[test], labels)
 
 
+def find_few(y: NDArray[Any], per_class: int) -> NDArray[np.intp]:
+    """Return the first rows of every class, for a fit that warms up the kernels.
+
+    Kernels are compiled, and loaded from disk, for the number of classes: all must take part.
+    """
+    return np.concatenate([np.flatnonzero(y == label)[:per_class] for label in np.unique(y)])
+
+
 def encode_categories(X: pa.Table) -> NDArray[np.int32]:
     """Number the values of every column, for tables that hold nothing but categories."""
     columns = []

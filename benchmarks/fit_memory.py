@@ -10,13 +10,12 @@ which are the pairs that training rows show times the classes. Linux only.
 """
 
 import argparse
-import subprocess
 import sys
-from pathlib import Path
 from statistics import median
 
 import numpy as np
-from common import REPEATS, OneHot, encode_categories, report, split
+from common import REPEATS, OneHot, encode_categories, find_few, report, split
+from process import read_status, reset_peak, run_in_child
 
 from deepbroad import DBLClassifier
 
@@ -25,25 +24,14 @@ MEGABYTE = 1e6
 WARM_UP_ROWS_PER_CLASS = 500
 
 
-def read_status(field: str) -> int:
-    """Return a memory field of this process in bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no field {field}.")
-
-
 def measure_growth(rows: int | None) -> int:
     """Fit in this process and return by how many bytes its resident memory grew at most."""
     data = split("poker-hand", rows=rows)
-    # Every class takes part, since kernels are compiled for the number of classes.
-    few = np.concatenate(
-        [np.flatnonzero(data.y_train == label)[:WARM_UP_ROWS_PER_CLASS] for label in data.labels]
-    )
+    few = find_few(data.y_train, WARM_UP_ROWS_PER_CLASS)
     DBLClassifier.paper(2).fit(data.X_train.take(few), data.y_train[few])
     before = read_status("VmRSS")
-    # Writing 5 sets the peak back to what is resident now; without it, making the table counts.
-    Path("/proc/self/clear_refs").write_text("5")
+    # Without it, making the table counts.
+    reset_peak()
     DBLClassifier.paper(2).fit(data.X_train, data.y_train)
     return read_status("VmHWM") - before
 
@@ -63,18 +51,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, help="hands, default 1,025,010")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="processes, default 5")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.child:
-        print(measure_growth(chosen.rows))
-        return
-    command = [sys.executable, __file__, "--child"]
-    command += [] if chosen.rows is None else ["--rows", str(chosen.rows)]
-    growths = [
-        int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        for _ in range(chosen.repeats)
-    ]
-    growth, bound = median(growths), compute_bound(chosen.rows)
+    outcomes = [run_in_child(measure_growth, chosen.rows) for _ in range(chosen.repeats)]
+    for outcome in outcomes:
+        if outcome.status != "done":
+            sys.exit(f"The fit ended as {outcome.status!r}: {outcome.message}")
+    growth = median(outcome.value for outcome in outcomes)
+    bound = compute_bound(chosen.rows)
     found = f"{growth / MEGABYTE:.0f} MB, {growth / bound:.2f} of bound"
     target = f"≤ {bound / MEGABYTE:.0f} MB"
     report("poker-hand, growth in the fit, n=2", found, target, growth <= bound)
