@@ -11,7 +11,7 @@ from deepbroad.engine.memory import format_bytes
 from deepbroad.engine.planning import choose_compact, pass_dtype
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER, STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.cost import build_cost, lookup_cost, softmax_cost
+from deepbroad.model.cost import TYPICAL
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
 
@@ -97,8 +97,9 @@ def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) ->
     steps = plan.program.steps
     items = float((steps[:, OUTER] * steps[:, JOINT] * steps[:, INNER]).sum())
     nanoseconds = rows * (
-        plan.n_tables * float(lookup_cost(entries, width)) + softmax_cost(n_classes - 1)
-    ) + build_cost(items, width)
+        plan.n_tables * float(TYPICAL.lookup(entries, width, tables=plan.n_tables))
+        + TYPICAL.softmax(n_classes - 1)
+    ) + float(TYPICAL.build(items, width))
     return Estimate(
         rows=rows,
         terms=len(terms),

@@ -1,46 +1,116 @@
-"""What a pass costs: look-ups by table size, and the streaming that builds tables.
+"""What a pass costs: look-ups by table size, building tables, softmax, the solver's vectors.
 
-Nanoseconds on one core, fitted by hand to measurements of `benchmarks/pass_speed.py`; only their
-ratios steer the planner.
+All numbers are nanoseconds of one thread. The defaults are those of a typical machine;
+`engine.calibration` measures them on the one at hand.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-# A look-up adds one entry forward and one backward: a fixed part and one per number.
-LOOKUP = 1.2
-LOOKUP_LANE = 0.2
-# How much dearer a look-up is when all tables together, which every tile of rows passes through,
-# outgrow a level of the cache: (bytes, factor).
-CACHE_LEVELS = ((256 << 10, 1.0), (1 << 20, 1.3), (4 << 20, 1.8), (20 << 20, 4.0))
-BEYOND_CACHE = (128 << 20, 6.0)
-# Streaming one number into a table and out of it again.
-STREAM = 0.35
-# Softmax and loss, per row and score.
-SOFTMAX_ROW = 10.0
-SOFTMAX_SCORE = 2.5
+from deepbroad.kernels.lookup import TILE
+
+LINE = 64  # bytes that a cache moves at once
+# Where the curves are measured.
+TABLE_BYTES = (1 << 16, 1 << 20, 1 << 23, 1 << 25, 1 << 26)  # all tables together
+ENTRY_BYTES = (4, 32, 128)  # one table entry
+SCORES = (1, 8, 32)
+PARAMETERS = (1 << 13, 1 << 15, 1 << 18)
 
 
-def cache_factor(table_bytes: ArrayLike) -> np.ndarray:
-    """Return how many times dearer a look-up is when tables have so many bytes in all.
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds of one thread for each kind of work, forward and back together.
 
-    Between two levels the logarithm of the size decides, so that the planner sees no cliffs.
+    Attributes
+    ----------
+    lookups : tuple of tuples
+        One look-up, by ENTRY_BYTES and then by TABLE_BYTES.
+    step, run, number, cleared : float
+        Building tables: one step of the program, one run of contiguous numbers, each number
+        written, and each number of a cell set to zero before it takes its sum.
+    softmax32, softmax64 : tuple
+        Loss and residuals of one row in single and double precision, by SCORES.
+    parameters : tuple
+        What the solver, the penalty and the moves between parameters and cells take per parameter
+        and evaluation, by PARAMETERS, with all threads at work.
+    evaluation, hand_over : float
+        Fixed time of one evaluation, and of handing work to threads once.
     """
-    sizes, factors = zip(*CACHE_LEVELS, BEYOND_CACHE, strict=True)
-    return np.interp(np.log(np.maximum(table_bytes, 1.0)), np.log(sizes), factors)
+
+    lookups: tuple[tuple[float, ...], ...]
+    step: float
+    run: float
+    number: float
+    cleared: float
+    softmax32: tuple[float, ...]
+    softmax64: tuple[float, ...]
+    parameters: tuple[float, ...]
+    evaluation: float
+    hand_over: float
+
+    def lookup(
+        self, entries: ArrayLike, width: int, *, tables: float = 1.0, item: int = 4
+    ) -> np.ndarray:
+        """Return the nanoseconds of one look-up in `tables` tables with so many entries in all.
+
+        Between two measured sizes the logarithm decides, so that the planner sees no cliffs. A
+        tile of rows comes back to the lines of a small table, so it waits for each of them once,
+        however large all tables together are.
+        """
+        entry = width * item
+        size = np.asarray(entries, float) * entry
+        curve = [_along(ENTRY_BYTES, column, entry) for column in zip(*self.lookups, strict=True)]
+        near = curve[0]
+        far = np.interp(np.log(np.maximum(size, 1.0)), np.log(TABLE_BYTES), curve)
+        # Lines that TILE rows read of a table, per line read: n(1 - exp(-k/n))/k of n lines.
+        reads = TILE * max(1.0, entry / LINE)
+        fullness = reads / np.maximum(size / (tables * LINE), 1.0)
+        return near + (far - near) * -np.expm1(-fullness) / fullness
+
+    def build(
+        self,
+        items: ArrayLike,
+        width: int,
+        *,
+        cells: float = 0.0,
+        runs: ArrayLike = 0.0,
+        steps: int = 0,
+    ) -> np.ndarray:
+        """Return the nanoseconds to stream so many table items, `cells` of them sums of others."""
+        numbers = self.number * np.asarray(items, float) + self.cleared * cells
+        return numbers * width + self.run * np.asarray(runs, float) + self.step * steps
+
+    def softmax(self, n_scores: int, *, item: int = 4) -> float:
+        """Return the nanoseconds of one row's loss and residuals."""
+        return _along(SCORES, self.softmax32 if item == 4 else self.softmax64, n_scores)
+
+    def vectors(self, parameters: float) -> float:
+        """Return the nanoseconds per evaluation that grow with the number of parameters."""
+        each = np.interp(np.log(max(parameters, 1.0)), np.log(PARAMETERS), self.parameters)
+        return float(each * parameters)
 
 
-def lookup_cost(entries: ArrayLike, width: int) -> np.ndarray:
-    """Return the nanoseconds of one look-up, forward and back, in tables of so many entries."""
-    factor = cache_factor(np.asarray(entries, float) * width * 4)
-    return (LOOKUP + LOOKUP_LANE * width) * factor
+def _along(places: tuple[int, ...], values: tuple[float, ...], at: float) -> float:
+    """Interpolate between measured places; beyond the last one, in proportion to it."""
+    return float(np.interp(at, places, values)) * max(1.0, at / places[-1])
 
 
-def build_cost(items: float, width: int) -> float:
-    """Return the nanoseconds to stream so many table items, forward and back."""
-    return STREAM * width * items
-
-
-def softmax_cost(n_scores: int) -> float:
-    """Return the nanoseconds of one row's loss and residuals."""
-    return SOFTMAX_ROW + SOFTMAX_SCORE * n_scores
+# Measured on two cores of an AMD EPYC (Zen 3) by `engine.calibration`.
+TYPICAL = Costs(
+    lookups=(
+        (3.4, 4.1, 8.0, 24.0, 29.0),
+        (4.5, 5.0, 10.0, 27.0, 37.0),
+        (16.5, 17.0, 35.0, 90.0, 102.0),
+    ),
+    step=100.0,
+    run=9.0,
+    number=1.2,
+    cleared=1.6,
+    softmax32=(12.5, 33.0, 200.0),
+    softmax64=(46.0, 140.0, 640.0),
+    parameters=(20.0, 25.0, 50.0),
+    evaluation=300e3,
+    hand_over=30e3,
+)

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 
 from deepbroad.kernels.joint import count_distinct
-from deepbroad.model.cost import build_cost, lookup_cost
+from deepbroad.model.cost import TYPICAL, Costs
 from deepbroad.model.groups import MAX_KEYS
 
 # Rows that estimate how many joint values two groups would have.
@@ -22,7 +22,13 @@ MAX_GROUP = 1 << 12
 
 
 def plan_groups(
-    sample: np.ndarray, cardinalities: np.ndarray, *, depth: int, rows: int, width: int
+    sample: np.ndarray,
+    cardinalities: np.ndarray,
+    *,
+    depth: int,
+    rows: int,
+    width: int,
+    costs: Costs = TYPICAL,
 ) -> list[tuple[int, ...]]:
     """Return the partition of the columns into groups.
 
@@ -38,10 +44,13 @@ def plan_groups(
         How many rows a pass has.
     width : int
         Numbers per table entry.
+    costs : Costs
+        What look-ups and streams take.
     """
     if len(cardinalities) > MAX_COLUMNS:
         return [(c,) for c in range(len(cardinalities))]
-    search = GroupSearch(sample, cardinalities, depth, rows, width)
+    values = float(np.sum(cardinalities))
+    search = GroupSearch(sample, cardinalities, JoinCosts(costs, depth, rows, width, values))
     while search.join_best():
         pass
     return [tuple(sorted(columns)) for columns in search.columns]
@@ -54,6 +63,7 @@ class JoinCosts:
     `values` is the number of values of all columns together, ΣV_i.
     """
 
+    costs: Costs
     depth: int
     rows: int
     width: int
@@ -68,24 +78,25 @@ class JoinCosts:
         columns of a group.
         """
         tables = comb(n_groups, min(self.depth, n_groups))
-        per_row = tables * lookup_cost(entries, self.width)
+        per_row = tables * self.costs.lookup(entries, self.width, tables=tables)
         # A table's last axis but one takes a stream of it per column of that group; the axes before
         # come at the size of their columns' values instead of the group's.
-        streams = (widened / sizes) * (1.0 + self.values / sizes)
-        return self.rows * per_row + build_cost(1.0, self.width) * entries * streams
+        columns, share = widened / sizes, self.values / sizes
+        # Along a table's last axis every item is a run of its own.
+        runs = entries * columns * share ** (self.depth - 1)
+        streamed = entries * columns * (1.0 + share)
+        return self.rows * per_row + self.costs.build(streamed, self.width, runs=runs)
 
 
 class GroupSearch:
     """The greedy search: groups so far, and estimated joint sizes of all pairs of them."""
 
-    def __init__(
-        self, sample: np.ndarray, cardinalities: np.ndarray, depth: int, rows: int, width: int
-    ) -> None:
+    def __init__(self, sample: np.ndarray, cardinalities: np.ndarray, costs: JoinCosts) -> None:
         self.columns: list[tuple[int, ...]] = [(c,) for c in range(len(cardinalities))]
         self.codes = [np.ascontiguousarray(column) for column in sample]
         self.sizes = np.asarray(cardinalities, float)
         self.keys = self.sizes + 1.0  # possible keys of each group, see `Group`
-        self.costs = JoinCosts(depth, rows, width, float(self.sizes.sum()))
+        self.costs = costs
         self.joint = np.full((len(self.sizes),) * 2, np.inf)
         for g in range(len(self.sizes)):
             self._estimate_pairs(g, range(g + 1, len(self.sizes)))

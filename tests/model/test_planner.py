@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepbroad.model.cost import cache_factor, lookup_cost
 from deepbroad.model.planner import MAX_GROUP, plan_groups, symmetric_sums
 
 
@@ -58,9 +57,3 @@ def test_symmetric_sums_count_the_entries_of_all_sets_of_groups(depth):
     powers = np.array([np.sum(sizes**k) for k in range(1, depth + 1)])
     expected = sum(np.prod(chosen) for chosen in combinations(sizes, depth))
     assert symmetric_sums(powers, depth)[depth] == pytest.approx(expected)
-
-
-def test_a_look_up_never_gets_cheaper_as_tables_grow():
-    entries = np.logspace(0, 9, 50)
-    assert (np.diff(lookup_cost(entries, 4)) >= 0).all()
-    assert cache_factor(np.array([0.0]))[0] == 1.0
