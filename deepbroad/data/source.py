@@ -9,6 +9,16 @@ import numpy as np
 BLOCK_ROWS = 65536
 
 
+class RowItems(NamedTuple):
+    """Items of rows, ascending in each: those of row r are items[starts[r]:starts[r + 1]].
+
+    An item is a value of a column that is not its common one (`deepbroad.model.items`).
+    """
+
+    starts: np.ndarray
+    items: np.ndarray
+
+
 class Block(NamedTuple):
     """Some consecutive rows.
 
@@ -17,11 +27,13 @@ class Block(NamedTuple):
     codes : array of shape (n_columns, rows), unsigned
     labels : array of shape (rows,), unsigned
     weights : float64 array of shape (rows,), or None for ones
+    items : RowItems, or None where codes say everything
     """
 
     codes: np.ndarray
     labels: np.ndarray
     weights: np.ndarray | None
+    items: RowItems | None = None
 
 
 class Source(Protocol):
@@ -57,6 +69,7 @@ class ArraySource:
     n_classes : int
     cardinalities : array of shape (n_columns,)
     weights : array of shape (n_rows,), optional
+    items : RowItems, optional
 
     Examples
     --------
@@ -73,8 +86,9 @@ class ArraySource:
         n_classes: int,
         cardinalities: np.ndarray,
         weights: np.ndarray | None = None,
+        items: RowItems | None = None,
     ) -> None:
-        self.codes = codes
+        self.codes, self.items = codes, items
         self.labels = np.asarray(labels).astype(
             np.min_scalar_type(max(n_classes - 1, 0)), copy=False
         )
@@ -100,4 +114,8 @@ class ArraySource:
         for begin in range(0, self.n_rows, BLOCK_ROWS):
             rows = slice(begin, begin + BLOCK_ROWS)
             weights = None if self.weights is None else self.weights[rows]
-            yield Block(self.codes[:, rows], self.labels[rows], weights)
+            items = None
+            if self.items is not None:
+                starts = self.items.starts[begin : begin + BLOCK_ROWS + 1]
+                items = RowItems(starts, self.items.items)
+            yield Block(self.codes[:, rows], self.labels[rows], weights, items)

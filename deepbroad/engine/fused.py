@@ -1,9 +1,10 @@
-"""Fused tables in memory: built from cells, summed back into cells, over threads."""
+"""The tables of a plan in memory: built from cells, summed back into cells, over threads."""
 
 from itertools import pairwise
 
 import numpy as np
 
+from deepbroad.engine.items import ItemTables
 from deepbroad.engine.threads import Threads
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER, expand_steps, marginalise_steps
 from deepbroad.kernels.vector import lanes_for
@@ -14,7 +15,9 @@ WORTH_THREADS = 50_000
 
 
 class FusedTables:
-    """Cells and entries of a plan, both flat arrays with `width` numbers an item.
+    """Cells and entries of a plan, both flat arrays with `width` numbers each.
+
+    `items` has the entries of terms that items serve, if the plan has such.
 
     Parameters
     ----------
@@ -32,20 +35,33 @@ class FusedTables:
         self.threads = threads
         self.cells = np.zeros(plan.terms.n_cells * width, dtype)
         self.entries = np.zeros(plan.n_entries * width, dtype)
+        self.items = None
+        if plan.items is not None:
+            self.items = ItemTables(plan.items, self.cells, width, threads)
         program = plan.program
         steps = program.steps
         work = np.cumsum(steps[:, OUTER] * steps[:, JOINT] * steps[:, INNER])
-        parts = threads.count if work[-1] > WORTH_THREADS else 1
-        self._ranges = split_tables(program.table_steps, work, parts)
+        parts = threads.count if work.size and work[-1] > WORTH_THREADS else 1
+        self._ranges = split_tables(program.table_steps, work, parts) if work.size else []
         self._scratch = [np.empty(program.scratch * width, dtype) for _ in self._ranges]
 
     def build(self) -> None:
         """Fill the entries from the cells."""
         self._run(expand_steps)
+        if self.items is not None:
+            self.items.build()
 
     def reduce(self) -> None:
         """Fill the cells with the sums of the entries that they feed."""
         self._run(marginalise_steps)
+        if self.items is not None:
+            self.items.reduce()
+
+    def clear(self) -> None:
+        """Set all entries to zero."""
+        self.entries[:] = 0
+        if self.items is not None:
+            self.items.clear()
 
     def _run(self, kernel) -> None:  # type: ignore[no-untyped-def]
         program = self.plan.program

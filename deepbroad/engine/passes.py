@@ -32,7 +32,7 @@ class Scatter:
 
     def __init__(self, plan: Plan, rows: int, width: int, dtype: np.dtype, threads: Threads):
         small = plan.n_entries * 8 <= min(rows, BLOCK_ROWS)
-        self.copies = -(-MIN_SCATTER_TASKS // plan.n_tables) if small else 1
+        self.copies = -(-MIN_SCATTER_TASKS // max(plan.n_tables, 1)) if small else 1
         double = dtype == np.float64 or (
             rows > BLOCK_ROWS and plan.n_entries * 8 <= BLOCK_ROWS * plan.n_tables
         )
@@ -45,12 +45,14 @@ class Scatter:
 
     def clear(self) -> None:
         """Start from zero."""
-        self.tables.entries[:] = 0
+        self.tables.clear()
 
-    def add(self, codes: np.ndarray, values: np.ndarray) -> None:
-        """Add the values (rows * width) of a block of rows with these group codes."""
+    def add(self, block: Block, values: np.ndarray) -> None:
+        """Add the values (rows * width) of a block of rows."""
         plan, width = self.tables.plan, self.tables.width
-        rows = codes.shape[1]
+        codes, rows = block.codes, len(block.labels)
+        if self.tables.items is not None and block.items is not None:
+            self.tables.items.add(block.items, values)
         parts = self._threads.count if rows * plan.n_tables > MIN_ROWS else 1
         lanes = lanes_for(width)
         tasks = [
@@ -83,7 +85,7 @@ def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarra
         one_hot[:rows] = 0.0
         one_hot[np.arange(rows), block.labels] = weights
         class_counts += one_hot[:rows, : source.n_classes].sum(axis=0)
-        scatter.add(block.codes, one_hot[:rows].reshape(-1))
+        scatter.add(block, one_hot[:rows].reshape(-1))
     scatter.tables.reduce()
     return class_counts, scatter.tables.cells.reshape(-1, width)[:, : source.n_classes]
 
@@ -169,25 +171,20 @@ class LossPass:
         """Score a block's rows, take their loss and scatter their residuals; return the sums."""
         rows = len(block.labels)
         weights = self._ones if block.weights is None else block.weights
-        parts = self.threads.count if rows * self.plan.n_tables > MIN_ROWS else 1
+        busy = block.items is not None or rows * self.plan.n_tables > MIN_ROWS
+        parts = self.threads.count if busy else 1
         self.threads.run(
             [
-                partial(self._residuals, block.codes, block.labels, weights, base, a, b)
+                partial(self._residuals, block, weights, base, a, b)
                 for a, b in split_range(rows, parts, TILE)
             ]
         )
-        self.scatter.add(block.codes, self._values[: rows * self.width])
+        self.scatter.add(block, self._values[: rows * self.width])
         sums: np.ndarray = self._partial[: -(-rows // TILE)].sum(axis=0)
         return sums
 
     def _residuals(
-        self,
-        codes: np.ndarray,
-        labels: np.ndarray,
-        weights: np.ndarray,
-        base: np.ndarray,
-        start: int,
-        stop: int,
+        self, block: Block, weights: np.ndarray, base: np.ndarray, start: int, stop: int
     ) -> None:
         """Write the residuals of rows start..stop of a block, and their sums by tile."""
         # A few tiles at a time, so that their scores are still in the cache for the softmax.
@@ -195,5 +192,11 @@ class LossPass:
             high = min(low + MIN_ROWS, stop)
             values = self._values[low * self.width : high * self.width]
             lanes = lanes_for(self.width)
-            score_rows(codes, low, high, self.plan.index, base, self.tables.entries, values, lanes)
-            softmax_rows(values, low, high, labels, weights, self.n_scores, self._partial, lanes)
+            score_rows(
+                block.codes, low, high, self.plan.index, base, self.tables.entries, values, lanes
+            )
+            if self.tables.items is not None and block.items is not None:
+                self.tables.items.score(block.items, low, high, values)
+            softmax_rows(
+                values, low, high, block.labels, weights, self.n_scores, self._partial, lanes
+            )

@@ -4,9 +4,10 @@ from math import comb
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource, Source
+from deepbroad.data.source import ArraySource, RowItems, Source
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.groups import code_dtype, encode_groups, observe_groups, observe_tuples
+from deepbroad.model.items import count_sets
 from deepbroad.model.plan import Plan
 from deepbroad.model.planner import SAMPLE_ROWS, plan_groups
 from deepbroad.model.terms import NONE, Terms
@@ -15,13 +16,17 @@ from deepbroad.model.terms import NONE, Terms
 CHEAP_PASS = 1_000_000
 # A term of so few joint values is dense however few rows there are.
 SMALL_TABLE = 4096
+# Codes in a sample of rows at most.
+MAX_SAMPLE = 1 << 26
+# How many times dearer the look-up of a set of items is than one in a fused table.
+ITEM_LOOKUP = 4.0
 # A column of more values than this is not fused with others.
 LARGE_CARDINALITY = 256
 
 
 def sample_codes(source: Source, rows: int = SAMPLE_ROWS) -> np.ndarray:
     """Return the codes of about `rows` rows, spread evenly; none has a never-seen value."""
-    step = max(1, source.n_rows // rows)
+    step = max(1, source.n_rows // min(rows, MAX_SAMPLE // len(source.cardinalities) + 1))
     sample = np.concatenate([block.codes[:, ::step] for block in source.blocks()], axis=1)
     seen = (sample < source.cardinalities[:, None]).all(axis=0)
     return sample[:, seen]
@@ -50,36 +55,66 @@ def make_plan(
     tuples = observe_tuples(
         [terms.tuple(term) for term in chosen], terms.cardinalities, source.blocks(), min_count
     )
+    own = dict(zip(chosen, tuples, strict=True))
     dense = terms.members[~is_compact]
     used = np.unique(dense[dense != NONE])
     partition: list[tuple[int, ...]] = [(int(c),) for c in used]
-    # The planner's cost supposes that all tuples exist; a few chosen ones are left as they are.
-    depth = int(terms.orders.max())
-    most = len(dense) >= 0.5 * comb(len(used), depth)
-    if fuse and most and len(used) > 1:
-        sample = sample_codes(source)[used]
+    if fuse and len(used) > 1:
+        sample = sample_codes(source)
         if sample.shape[1]:
-            found = plan_groups(
-                sample,
-                terms.cardinalities[used],
-                depth=depth,
-                rows=source.n_rows,
-                width=lane_count(source.n_classes - 1),
-            )
-            partition = [tuple(int(used[c]) for c in columns) for columns in found]
+            partition = choose_groups(sample, dense, terms.cardinalities, source)
+            depth = dense.shape[1]
+            n_tables = min(len(dense), comb(len(partition), depth))
+            common = common_codes(sample)
+            if ITEM_LOOKUP * mean_sets(sample, used, common, depth) < n_tables:
+                return Plan.of(terms, (), own, common)
     blocks = (block.codes for block in source.blocks())
     groups = observe_groups(partition, terms.cardinalities, blocks)
-    return Plan.of(terms, groups, dict(zip(chosen, tuples, strict=True)))
+    return Plan.of(terms, groups, own)
+
+
+def choose_groups(
+    sample: np.ndarray, dense: np.ndarray, cardinalities: np.ndarray, source: Source
+) -> list[tuple[int, ...]]:
+    """Return the groups of columns for dense terms: the planner's, where most tuples are terms."""
+    used = np.unique(dense[dense != NONE])
+    depth = dense.shape[1]
+    # The planner's cost supposes that all tuples exist; a few chosen ones are left as they are.
+    if len(dense) < 0.5 * comb(len(used), depth):
+        return [(int(c),) for c in used]
+    found = plan_groups(
+        sample[used],
+        cardinalities[used],
+        depth=depth,
+        rows=source.n_rows,
+        width=lane_count(source.n_classes - 1),
+    )
+    return [tuple(int(used[c]) for c in columns) for columns in found]
+
+
+def common_codes(sample: np.ndarray) -> np.ndarray:
+    """Return the most common code of each column in a sample of rows."""
+    return np.array([np.bincount(column).argmax() for column in sample])
+
+
+def mean_sets(sample: np.ndarray, used: np.ndarray, common: np.ndarray, depth: int) -> float:
+    """Return how many sets of items a row has on average: the look-ups that items would need."""
+    lengths = np.zeros(sample.shape[1])
+    for column in used:
+        lengths += sample[column] != common[column]
+    return float(count_sets(lengths, depth).mean())
 
 
 def group_source(source: Source, plan: Plan) -> ArraySource:
     """Return the source with its rows coded in the plan's groups."""
     codes = np.empty((len(plan.groups), source.n_rows), code_dtype(plan.groups))
-    labels, weights, at = [], [], 0
+    labels, weights, items, at = [], [], [], 0
     for block in source.blocks():
         rows = len(block.labels)
         # Rows of weight 0 may have no code; they count for nothing, so any code will do.
         codes[:, at : at + rows], _ = encode_groups(plan.groups, block.codes)
+        if plan.items is not None:
+            items.append(plan.items.rows(block.codes)[0])
         labels.append(block.labels)
         if block.weights is not None:
             weights.append(block.weights)
@@ -90,7 +125,15 @@ def group_source(source: Source, plan: Plan) -> ArraySource:
         n_classes=source.n_classes,
         cardinalities=np.array([group.size for group in plan.groups]),
         weights=np.concatenate(weights) if weights else None,
+        items=join_items(items) if items else None,
     )
+
+
+def join_items(parts: list[RowItems]) -> RowItems:
+    """Return the items of several blocks of rows as one."""
+    lengths = np.concatenate([np.diff(part.starts) for part in parts])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return RowItems(starts, np.concatenate([part.items for part in parts]))
 
 
 def pass_dtype(plan: Plan, rows: int) -> np.dtype:

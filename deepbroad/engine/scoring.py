@@ -101,19 +101,27 @@ class Scorer:
 
     def _score(self, codes: np.ndarray) -> np.ndarray:
         """Return the flat padded scores of a chunk."""
-        plan = self.model.plan
-        joint, missing = encode_groups(plan.groups, codes)
-        values = np.empty(codes.shape[1] * self.width, self._dtype)
-        lanes = lanes_for(self.width)
-        score_rows(
-            joint, 0, codes.shape[1], plan.index, self._base, self._tables.entries, values, lanes
-        )
+        values, missing = self._look_up(self._tables, codes, self._base)
         if self.rescale:
             missing |= self._count_unseen(codes) > 0
         if missing.any():
             rows = np.flatnonzero(missing)
             values.reshape(-1, self.width)[rows] = self._score_columns(codes[:, rows])
         return values
+
+    def _look_up(
+        self, tables: FusedTables, codes: np.ndarray, base: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the flat padded scores of rows, and which rows the tables have no code for."""
+        plan, rows = tables.plan, codes.shape[1]
+        joint, missing = encode_groups(plan.groups, codes)
+        values = np.empty(rows * self.width, self._dtype)
+        score_rows(joint, 0, rows, plan.index, base, tables.entries, values, lanes_for(self.width))
+        if tables.items is not None:
+            items, unknown = tables.items.items.rows(codes)
+            tables.items.score(items, 0, rows, values)
+            missing |= unknown
+        return values, missing
 
     def _count_unseen(self, codes: np.ndarray) -> np.ndarray:
         """Return how many never-seen values each row has in columns that terms use."""
@@ -128,16 +136,10 @@ class Scorer:
 
     def _score_columns(self, codes: np.ndarray) -> np.ndarray:
         """Return the padded scores (rows, width) of rows that some group has no code for."""
-        plan = self._column_tables.plan
-        joint, _ = encode_groups(plan.groups, codes)
-        values = np.empty(codes.shape[1] * self.width, self._dtype)
-        score_rows(
-            joint, 0, codes.shape[1], plan.index, np.zeros_like(self._base),
-            self._column_tables.entries, values, lanes_for(self.width),
-        )  # fmt: skip
+        values, _ = self._look_up(self._column_tables, codes, np.zeros_like(self._base))
         evidence = values.reshape(-1, self.width)
         if self.rescale:
-            depth = int(plan.terms.orders.max())
+            depth = int(self.model.plan.terms.orders.max())
             unseen = self._count_unseen(codes)
             evidence *= evidence_rescaling(len(self._used), depth, unseen)[:, None]
         return evidence + self._base

@@ -48,7 +48,7 @@ class Threads:
 
     def run(self, tasks: Sequence[Task]) -> None:
         """Run all tasks and wait; the first exception is raised."""
-        if self._pool is None or len(tasks) == 1:
+        if self._pool is None or len(tasks) <= 1:
             for task in tasks:
                 task()
             return

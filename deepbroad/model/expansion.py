@@ -146,8 +146,8 @@ def compile_program(
         at += int(np.prod([groups[g].size for g in members], dtype=np.int64))
         table_steps.append(len(builder.steps))
     return Program(
-        np.array(builder.steps, np.int64),
-        np.concatenate(builder.maps.chunks),
+        np.array(builder.steps, np.int64).reshape(-1, STEP_WIDTH),
+        np.concatenate([np.empty(0, np.int32), *builder.maps.chunks]),
         np.array(table_steps, np.int64),
         builder.scratch,
     )

@@ -126,7 +126,7 @@ class Group(FieldsOnly):
 
 def code_dtype(groups: Sequence[Group]) -> np.dtype:
     """Return the smallest unsigned dtype that holds the codes of all groups."""
-    return np.min_scalar_type(max(group.size for group in groups) - 1)
+    return np.min_scalar_type(max((group.size for group in groups), default=1) - 1)
 
 
 def encode_groups(groups: tuple[Group, ...], codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

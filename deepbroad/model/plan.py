@@ -1,7 +1,7 @@
 """The fused tables of a model: which groups index each, which terms it holds, how it is built."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -11,6 +11,7 @@ from deepbroad.kernels.expansion import Program
 from deepbroad.kernels.lookup import TableIndex
 from deepbroad.model.expansion import compile_program
 from deepbroad.model.groups import Group
+from deepbroad.model.items import Items
 from deepbroad.model.pickling import FieldsOnly
 from deepbroad.model.terms import NONE, Terms
 
@@ -24,21 +25,28 @@ class Plan(FieldsOnly):
 
     All terms whose columns lie inside the same groups share a table, so a row needs one look-up
     per table instead of one per term. A term inside fewer groups joins a table that has them all.
-    A compact term has a group and a table to itself; compact groups come last.
+    A compact term has a group and a table to itself; compact groups come last. Where rows are
+    mostly common values, the dense terms have `items` instead of groups and tables.
     """
 
     groups: tuple[Group, ...]
     terms: Terms
     supports: np.ndarray  # (n_tables, k) groups of each table in order, NONE after the last
-    table_of: np.ndarray  # (n_terms,) the table that holds each term
+    table_of: np.ndarray  # (n_terms,) the table that holds each term, NONE if items do
+    items: Items | None = None
 
     @classmethod
     def of(
-        cls, terms: Terms, groups: tuple[Group, ...], compact: dict[int, Group] | None = None
+        cls,
+        terms: Terms,
+        groups: tuple[Group, ...],
+        compact: dict[int, Group] | None = None,
+        common: np.ndarray | None = None,
     ) -> "Plan":
         """Return the plan of `terms` over `groups`, and over own groups for the `compact` ones.
 
-        The columns of each term are reordered to follow the groups.
+        The columns of each term are reordered to follow the groups. With `common`, the common
+        code of each column, there are no groups but compact ones: items serve the other terms.
         """
         compact = compact or {}
         # A column that only compact terms use keeps its place after all others.
@@ -55,11 +63,16 @@ class Plan(FieldsOnly):
                 stored[term] = len(group.keys)
             terms = Terms(terms.members, terms.cardinalities, stored)
         terms = terms.ordered_by(position)
+        own = tuple(compact[t] for t in sorted(compact))
+        if common is not None:
+            items = Items(np.asarray(common, np.int64), terms, ~terms.is_compact)
+            table_of = np.where(terms.is_compact, np.cumsum(terms.is_compact) - 1, NONE)
+            return cls(own, terms, np.arange(len(own))[:, None], table_of, items)
         alone = all(len(group.columns) == 1 for group in groups) and len(set(terms.orders)) == 1
         cover = cover_alone if alone else cover_terms
         member_groups = group_of[terms.members]
         supports, table_of = cover_all(cover, member_groups, terms.is_compact, len(groups))
-        return cls((*groups, *(compact[t] for t in sorted(compact))), terms, supports, table_of)
+        return cls((*groups, *own), terms, supports, table_of)
 
     @cached_property
     def index(self) -> TableIndex:
@@ -84,7 +97,7 @@ class Plan(FieldsOnly):
 
     @property
     def n_tables(self) -> int:
-        """Look-ups per row."""
+        """Look-ups per row, those of items aside."""
         return len(self.supports)
 
     @cached_property
@@ -99,6 +112,8 @@ class Plan(FieldsOnly):
 
         It scores the rows that this plan has no code for; its terms keep the order of their axes.
         """
+        if self.items is not None:
+            return replace(self, items=self.items.with_unseen())
         cardinalities = self.terms.cardinalities
         order = [int(c) for group in self.groups if not group.compact for c in group.columns]
         single = tuple(Group.single(c, int(cardinalities[c])).with_unseen() for c in order)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -36,10 +35,7 @@ class Terms(FieldsOnly):
     @classmethod
     def of_order(cls, n: int, cardinalities: np.ndarray) -> "Terms":
         """Return all tuples of exactly `n` of the columns."""
-        a = len(cardinalities)
-        flat = (column for tuple_ in combinations(range(a), n) for column in tuple_)
-        members = np.fromiter(flat, np.int64, comb(a, n) * n).reshape(-1, n)
-        return cls(members, np.asarray(cardinalities, np.int64))
+        return cls(list_tuples(len(cardinalities), n), np.asarray(cardinalities, np.int64))
 
     @classmethod
     def of(cls, tuples: Sequence[Sequence[int]], cardinalities: np.ndarray) -> "Terms":
@@ -112,3 +108,19 @@ class Terms(FieldsOnly):
     def per_cell(self, values: np.ndarray) -> np.ndarray:
         """Repeat one value per term for each of its cells."""
         return np.repeat(values, self.sizes)
+
+
+def list_tuples(a: int, n: int) -> np.ndarray:
+    """Return all tuples of n of 0..a-1, ascending, in lexicographic order, (C(a, n), n)."""
+    members = np.empty((comb(a, n), n), np.int64)
+    # The last entry of a prefix that ends in c runs over c + 1..a - 1; prefixes stay in order.
+    prefixes = np.full((1, 1), -1)
+    for depth in range(n):
+        last = prefixes[:, -1]
+        # Entries that leave room for those to come.
+        counts = a - (n - depth - 1) - (last + 1)
+        rows = np.repeat(np.arange(len(prefixes)), counts)
+        steps = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        prefixes = np.column_stack([prefixes[rows], last[rows] + 1 + steps])
+    members[:] = prefixes[:, 1:]
+    return members
