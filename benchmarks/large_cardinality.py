@@ -64,7 +64,7 @@ def fit_ours(model: DBLClassifier, data: Split, max_iter: int | None) -> Fitted:
     codes and on the kinds of tables, so that the first fit is to the same rows.
     """
     warnings.simplefilter("ignore", ConvergenceWarning)
-    model.set_params(n_jobs=THREADS, memory_limit=LIMIT)
+    model.set_params(n_jobs=THREADS, memory_limit="4GiB")
     if max_iter is not None:
         model.set_params(max_iter=max_iter)
     clone(model).set_params(max_iter=1).fit(data.X_train, data.y_train)
