@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from deepbroad.data.source import RowItems
-from deepbroad.engine.threads import Threads, split_range
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.items import (
     expand_items,
     reduce_items,

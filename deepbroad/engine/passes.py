@@ -10,7 +10,7 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Block, Source
 from deepbroad.engine.fused import FusedTables
-from deepbroad.engine.threads import Threads, split_range
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.cells import collect_cells, place_cells
 from deepbroad.kernels.lookup import TILE, scatter_rows, score_rows
 from deepbroad.kernels.softmax import softmax_rows
@@ -71,7 +71,7 @@ class Scatter:
 
 
 def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of each class (C,) and of each cell and class (n_cells, C), in float64.
+    """Return the weight of each class (C,) and of each cell and class (n_cells, C).
 
     Counting is scattering one-hot labels.
     """
@@ -87,7 +87,11 @@ def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarra
         class_counts += one_hot[:rows, : source.n_classes].sum(axis=0)
         scatter.add(block, one_hot[:rows].reshape(-1))
     scatter.tables.reduce()
-    return class_counts, scatter.tables.cells.reshape(-1, width)[:, : source.n_classes]
+    counts = scatter.tables.cells.reshape(-1, width)[:, : source.n_classes]
+    # Whole numbers up to 2^24 are exact in single precision, and half as large.
+    whole = all(block.weights is None for block in source.blocks())
+    small = whole and source.n_rows < 2**24
+    return class_counts, counts.astype(np.float32) if small else counts.copy()
 
 
 class LossPass:
@@ -103,8 +107,8 @@ class LossPass:
         Cells that are parameters.
     scale : ndarray of shape (n_reached, C)
         s, so that a cell's scores are s·u.
-    fixed : ndarray of shape (n_cells, C - 1) or None
-        Scores relative to class 0 of cells that are no parameters; None means 0.
+    fixed : ndarray of shape (n_cells, C) or None
+        Scores of cells that are no parameters; None means 0.
     dtype : dtype
         float32, or float64 where precision matters more than speed.
     """
@@ -126,7 +130,8 @@ class LossPass:
         self.width = lane_count(self.n_scores)
         self.tables = FusedTables(plan, self.width, dtype, threads)
         if fixed is not None:
-            self.tables.cells.reshape(-1, self.width)[:, : self.n_scores] = fixed
+            relative = self.tables.cells.reshape(-1, self.width)[:, : self.n_scores]
+            np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
         self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
         rows = min(source.n_rows, BLOCK_ROWS)
         self._values = np.zeros(rows * self.width, dtype)
@@ -134,9 +139,12 @@ class LossPass:
         self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
 
     def __call__(
-        self, class_scores: np.ndarray, parameters: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return Σ ω·loss, its gradient by class score (C,) and by parameter (n_reached, C)."""
+        self, class_scores: np.ndarray, parameters: np.ndarray, gradient: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return Σ ω·loss and its gradient by class score (C,).
+
+        The gradient by parameter (n_reached, C) goes into `gradient`.
+        """
         ranges = split_range(len(self.reached), self.threads.count, MIN_ROWS)
         self.threads.run(
             [
@@ -155,7 +163,6 @@ class LossPass:
         for block in self.source.blocks():
             sums += self._run_block(block, base)
         self.scatter.tables.reduce()
-        gradient = np.empty((len(self.reached), self.n_scores + 1))
         self.threads.run(
             [
                 partial(
@@ -165,7 +172,7 @@ class LossPass:
                 for a, b in ranges
             ]
         )  # fmt: skip
-        return float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]]), gradient
+        return float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]])
 
     def _run_block(self, block: Block, base: np.ndarray) -> np.ndarray:
         """Score a block's rows, take their loss and scatter their residuals; return the sums."""

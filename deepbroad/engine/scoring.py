@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from deepbroad.engine.fused import FusedTables
-from deepbroad.engine.threads import Threads, split_range
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.lookup import TILE, score_rows
 from deepbroad.kernels.softmax import probability_rows
 from deepbroad.kernels.vector import lane_count, lanes_for

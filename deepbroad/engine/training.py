@@ -1,20 +1,23 @@
 """Fits: counting for the generative models, minimising for the discriminative ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.passes import LossPass, count_cells
-from deepbroad.engine.threads import Threads
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.generative import curvature, log_likelihoods, log_priors, partition_weight
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import Solution, Solver
 from deepbroad.solvers.solver import Callback
+
+# Cells whose probabilities are computed at a time: what that takes stays in the cache.
+CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,44 @@ class Training:
         """Log π, (C,)."""
         return log_priors(self.class_counts, self.smoothing)
 
-    def log_likelihoods(self, cells: np.ndarray | slice) -> np.ndarray:
-        """Log θ of some cells, (n, C)."""
-        sizes = self.plan.terms.per_cell(self.plan.terms.spaces)[cells]
-        return log_likelihoods(self.counts[cells], self.class_counts, sizes, self.smoothing)
+    def log_likelihoods(self, cells: np.ndarray | None = None) -> np.ndarray:
+        """Log θ of some cells in ascending order, or of all, (n, C), in the dtype of the fit."""
+        terms = self.plan.terms
+        n_cells = terms.n_cells if cells is None else len(cells)
+        found = np.empty((n_cells, self.source.n_classes), self.dtype)
+
+        def fill(first: int, last: int) -> None:
+            which = slice(first, last) if cells is None else cells[first:last]
+            spaces = terms.spaces_of(which)
+            found[first:last] = log_likelihoods(
+                self.counts[which], self.class_counts, spaces, self.smoothing
+            )
+
+        self._by_chunks(n_cells, fill)
+        return found
+
+    def _curvature(self, reached: np.ndarray, scale: np.ndarray, alpha: float) -> np.ndarray:
+        """Return about the diagonal of the Hessian by the parameters of cells, (n_reached, C)."""
+        found = np.empty(scale.shape, self.dtype)
+        total = float(self.class_counts.sum())
+
+        def fill(first: int, last: int) -> None:
+            counts = self.counts[reached[first:last]].astype(np.float64)
+            found[first:last] = curvature(counts, scale[first:last], alpha) / total
+
+        self._by_chunks(len(reached), fill)
+        return found
+
+    def _by_chunks(self, length: int, fill: Callable[[int, int], None]) -> None:
+        """Run `fill` over ranges of cells, so that what it computes with stays small."""
+        chunks = range(0, length, CHUNK)
+        self.threads.run([partial(fill, low, min(low + CHUNK, length)) for low in chunks])
 
     def generative(self) -> ScoreTables:
         """Return AnJE: log π and log θ / p."""
-        scale = self.log_likelihoods(slice(None))
-        scores = scale * partition_weight(self.plan.terms)
-        return ScoreTables(self.plan, self.log_priors, self._cast(scores), self._cast(scale))
+        scale = self.log_likelihoods()
+        scores = scale * self.dtype.type(partition_weight(self.plan.terms))
+        return ScoreTables(self.plan, self.log_priors, scores, scale)
 
     def discriminative(
         self,
@@ -90,72 +121,77 @@ class Training:
         warm: ScoreTables | None = None,
     ) -> tuple[ScoreTables, Solution]:
         """Return the model that minimises the objective, and how the solver got there."""
-        reached = np.flatnonzero(self.counts.any(axis=1))
+        reached = self._reached()
         shape = (len(reached), self.source.n_classes)
         weight = partition_weight(self.plan.terms) if family.generative else 0.0
-        scale = self.log_likelihoods(reached) if family.generative else np.ones(shape)
+        scale = self.log_likelihoods(reached) if family.generative else np.ones(shape, self.dtype)
         target = weight if family.to_generative else 0.0
         class_scale = self.log_priors if family.generative else np.ones(shape[1])
         total = float(self.class_counts.sum())
         design = Design(
-            scale=self._cast(scale),
-            start=np.full(shape, weight),
+            scale=scale,
+            start=weight,
             target=target,
             strength=family.alpha,
             class_scale=class_scale,
             class_start=np.full(shape[1], 1.0 if family.generative else 0.0),
-            curvature=curvature(self.counts[reached], scale, family.alpha) / total,
+            curvature=self._curvature(reached, scale, family.alpha),
             class_curvature=curvature(self.class_counts, class_scale, 0.0) / total,
         )
-        scores = self._fixed_scores(target)
         run_pass = LossPass(
             self.source,
             self.plan,
             reached=reached,
-            scale=design.scale,
-            fixed=scores[:, 1:] - scores[:, :1] if target else None,
+            scale=scale,
+            fixed=self._fixed_scores(target) if target else None,
             dtype=self.dtype,
             threads=self.threads,
         )
-        objective = Objective(design, run_pass, total)
-        start = objective.start
-        if warm is not None:
-            start = warm_start(objective, warm, reached)
+        objective = Objective(design, run_pass, total, self.threads)
         solution = solver.minimise(
-            objective, start, curvature=objective.curvature, callbacks=callbacks
+            objective,
+            objective.start if warm is None else warm_start(objective, warm, reached),
+            curvature=objective.curvature,
+            callbacks=callbacks,
+            threads=self.threads,
         )
+        del run_pass, objective._run_pass  # its tables are as large as the model
         classes, cells = objective.split(solution.u)
-        scores[reached] = design.scale * cells
-        full_scale = self._full_scale(reached, design.scale) if family.generative else None
-        return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
+        scores = self._fixed_scores(target)
+        for low in range(0, len(reached), CHUNK):
+            part = slice(low, low + CHUNK)
+            scores[reached[part]] = scale[part] * cells[part]
+        full_scale = self._full_scale(reached, scale) if family.generative else None
+        return ScoreTables(self.plan, classes * class_scale, scores, full_scale), solution
+
+    def _reached(self) -> np.ndarray:
+        """Return the cells that some training row reaches, in the smaller integers if they fit."""
+        reached = np.flatnonzero(self.counts.any(axis=1))
+        return reached.astype(np.int32 if len(self.counts) < 2**31 else np.int64)
 
     def _fixed_scores(self, target: float) -> np.ndarray:
         """Return the scores s·t of the cells that no training row reaches, 0 elsewhere."""
         scores = np.zeros(self.counts.shape, self.dtype)
         if target:
             unreached = np.flatnonzero(~self.counts.any(axis=1))
-            scores[unreached] = target * self.log_likelihoods(unreached)
+            scores[unreached] = self.dtype.type(target) * self.log_likelihoods(unreached)
         return scores
 
     def _full_scale(self, reached: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return log θ of every cell; 0 for unreached ones without smoothing, where θ is 0."""
         if self.smoothing:
-            return self._cast(self.log_likelihoods(slice(None)))
+            return self.log_likelihoods()
         full = np.zeros(self.counts.shape, self.dtype)
         full[reached] = scale
         return full
-
-    def _cast(self, array: np.ndarray) -> np.ndarray:
-        return array.astype(self.dtype, copy=False)
 
 
 def warm_start(objective: Objective, warm: ScoreTables, reached: np.ndarray) -> np.ndarray:
     """Return the parameters that give `warm`'s scores under this objective's scale."""
     design = objective.design
     # Where log θ is 0 (a column of one value) the weight has no effect; it stays at the start.
-    cells = np.divide(
-        warm.scores[reached], design.scale, out=design.start.copy(), where=design.scale != 0
-    )
+    start = np.broadcast_to(design.start, design.scale.shape).astype(np.float64)
+    cells = np.divide(warm.scores[reached], design.scale, out=start, where=design.scale != 0)
     scale = design.class_scale
     classes = np.divide(warm.class_scores, scale, out=design.class_start.copy(), where=scale != 0)
     return objective.join(classes, cells)

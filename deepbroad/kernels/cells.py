@@ -8,6 +8,9 @@ import numpy as np
 
 from deepbroad.kernels.jit import jit
 
+# Cells whose penalty is one sum, whatever the number of threads.
+CHUNK = 4096
+
 
 @jit
 def place_cells(first, last, reached, scale, parameters, cells, width):
@@ -32,3 +35,21 @@ def collect_cells(first, last, reached, scale, cells, gradient, width):
             gradient[i, c] = scale[i, c] * value
             zero -= value
         gradient[i, 0] = scale[i, 0] * zero
+
+
+@jit
+def penalise_cells(first, last, parameters, target, strength, total, gradient, penalties):
+    """Make the gradient of the loss that of F, and write ½ Σ λ (u - t)² of each chunk of cells.
+
+    `target` and `strength` are (n_cells, C), most often one number broadcast; first is a multiple
+    of `CHUNK`.
+    """
+    for low in range(first, last, CHUNK):
+        penalty = 0.0
+        for i in range(low, min(low + CHUNK, last)):
+            for c in range(parameters.shape[1]):
+                pull = parameters[i, c] - target[i, c]
+                push = strength[i, c] * pull
+                penalty += push * pull
+                gradient[i, c] = (gradient[i, c] + push) / total
+        penalties[low // CHUNK] = 0.5 * penalty

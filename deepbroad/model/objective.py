@@ -9,11 +9,19 @@ so DBL and LR differ in the arrays s, u⁰, t and λ, never in code. Class terms
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-# Returns Σ ω·loss, its gradient by class (C,) and by reached cell (n_reached, C), given both.
-Pass = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
+from deepbroad.kernels.cells import CHUNK, penalise_cells
+from deepbroad.kernels.threads import Threads, split_range
+
+# Below this many parameters, handing work to threads costs more than it saves.
+WORTH_THREADS = 100_000
+
+# Given the scores of classes (C,) and the parameters of reached cells (n_reached, C), returns
+# Σ ω·loss and its gradient by class score, and writes that by cell into the last argument.
+Pass = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +34,7 @@ class Design:
     """
 
     scale: np.ndarray
-    start: np.ndarray
+    start: np.ndarray | float
     target: np.ndarray | float
     strength: np.ndarray | float
     class_scale: np.ndarray
@@ -47,17 +55,23 @@ class Objective:
         It applies the scale of cells itself, inside its kernel.
     total_weight : float
         Σω.
+    threads : Threads
+        For the work on parameters.
     """
 
-    def __init__(self, design: Design, run_pass: Pass, total_weight: float) -> None:
+    def __init__(
+        self, design: Design, run_pass: Pass, total_weight: float, threads: Threads | None = None
+    ) -> None:
         self.design = design
         self._run_pass = run_pass
         self._total_weight = total_weight
+        self._threads = threads or Threads(1)
 
     @property
     def start(self) -> np.ndarray:
         """The flat vector to start from."""
-        return self.join(self.design.class_start, self.design.start)
+        start = np.broadcast_to(self.design.start, self.design.scale.shape)
+        return self.join(self.design.class_start, start)
 
     @property
     def curvature(self) -> np.ndarray | None:
@@ -80,13 +94,28 @@ class Objective:
         """Return F(u) and its gradient."""
         design = self.design
         classes, cells = self.split(u)
-        loss, class_gradient, cell_gradient = self._run_pass(classes * design.class_scale, cells)
         gradient = np.empty_like(u)
         into_classes, into_cells = self.split(gradient)
-        into_classes[:] = class_gradient * design.class_scale
-        pull = cells - design.target
-        np.multiply(pull, design.strength, out=into_cells)
-        penalty = 0.5 * np.vdot(into_cells, pull)
-        into_cells += cell_gradient
-        gradient /= self._total_weight
-        return (loss + float(penalty)) / self._total_weight, gradient
+        loss, class_gradient = self._run_pass(classes * design.class_scale, cells, into_cells)
+        into_classes[:] = class_gradient * design.class_scale / self._total_weight
+        penalty = self._penalise(cells, into_cells)
+        return (loss + penalty) / self._total_weight, gradient
+
+    def _penalise(self, cells: np.ndarray, gradient: np.ndarray) -> float:
+        """Add the penalty's gradient, divide by Σω, and return the penalty."""
+        target, strength = (
+            np.broadcast_to(array, cells.shape)
+            for array in (self.design.target, self.design.strength)
+        )
+        penalties = np.empty(-(-len(cells) // CHUNK))
+        parts = self._threads.count if cells.size > WORTH_THREADS else 1
+        self._threads.run(
+            [
+                partial(
+                    penalise_cells, first, last, cells, target, strength,
+                    self._total_weight, gradient, penalties,
+                )
+                for first, last in split_range(len(cells), parts, CHUNK)
+            ]
+        )  # fmt: skip
+        return float(penalties.sum())

@@ -52,6 +52,7 @@ class LBFGS:
         *,
         curvature: np.ndarray | None = None,
         callbacks: Sequence[Callback] = (),
+        threads: object = None,
     ) -> Solution:
         """Return the best point found; Ctrl-C ends the search and keeps it."""
         scaling = None

@@ -71,6 +71,7 @@ class Solver(Protocol):
         *,
         curvature: np.ndarray | None = None,
         callbacks: Sequence[Callback] = (),
+        threads: object = None,
     ) -> Solution:
         """Return the best point found.
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.passes import LossPass
 from deepbroad.engine.planning import group_source
-from deepbroad.engine.threads import Threads
+from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Training
 from deepbroad.model.groups import observe_groups
 from deepbroad.model.objective import Design, Objective

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from deepbroad.data.source import BLOCK_ROWS
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.threads import Threads
+from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Family
 from deepbroad.solvers import LBFGS
 from tests import naive

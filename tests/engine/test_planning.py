@@ -11,7 +11,7 @@ from deepbroad.engine.planning import (
     pass_dtype,
     sample_codes,
 )
-from deepbroad.engine.threads import Threads
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.terms import Terms
 from tests import naive
 from tests.engine.problems import Problem, draw_problem

@@ -6,7 +6,7 @@ import threading
 import numba
 import pytest
 
-from deepbroad.engine.threads import Threads, split_range, thread_count
+from deepbroad.kernels.threads import Threads, split_range, thread_count
 
 
 @pytest.mark.parametrize(
