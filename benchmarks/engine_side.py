@@ -16,8 +16,8 @@ from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
 from deepbroad.engine.planning import group_source, make_plan, pass_dtype
 from deepbroad.engine.scoring import Scorer
-from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Family, Training
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.terms import Terms
 from deepbroad.solvers import Solution
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from deepbroad.engine.items import ItemTables
-from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER, expand_steps, marginalise_steps
+from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lanes_for
 from deepbroad.model.plan import Plan
 

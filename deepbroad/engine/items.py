@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 
 from deepbroad.data.source import RowItems
-from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.items import (
     expand_items,
     reduce_items,
@@ -14,6 +13,7 @@ from deepbroad.kernels.items import (
     score_items,
     sum_rows,
 )
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.items import Items
 from deepbroad.model.terms import NONE
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Block, Source
 from deepbroad.engine.fused import FusedTables
-from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.cells import collect_cells, place_cells
 from deepbroad.kernels.lookup import TILE, scatter_rows, score_rows
 from deepbroad.kernels.softmax import softmax_rows
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.plan import Plan
 

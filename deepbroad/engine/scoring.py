@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from deepbroad.engine.fused import FusedTables
-from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.lookup import TILE, score_rows
 from deepbroad.kernels.softmax import probability_rows
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.generative import evidence_rescaling
 from deepbroad.model.groups import encode_groups

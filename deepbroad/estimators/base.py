@@ -19,7 +19,6 @@ from deepbroad.engine.estimate import Estimate, estimate_fit, refuse, unfused_by
 from deepbroad.engine.memory import free_memory, parse_limit
 from deepbroad.engine.planning import group_source, make_plan, pass_dtype
 from deepbroad.engine.scoring import Scorer
-from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.engine.training import Training
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import (
@@ -28,6 +27,7 @@ from deepbroad.estimators.parameters import (
     resolve_terms,
     weigh_classes,
 )
+from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
 

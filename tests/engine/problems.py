@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.passes import LossPass
 from deepbroad.engine.planning import group_source
-from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Training
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.groups import observe_groups
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan

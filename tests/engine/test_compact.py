@@ -10,8 +10,8 @@ from deepbroad import DBLClassifier, LRClassifier
 from deepbroad.engine import planning
 from deepbroad.engine.planning import choose_compact, group_source, make_plan
 from deepbroad.engine.scoring import Scorer
-from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Family, Training
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.groups import observe_groups, observe_tuples
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms

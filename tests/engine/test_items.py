@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from deepbroad.engine import planning
 from deepbroad.engine.planning import make_plan
 from deepbroad.engine.scoring import Scorer
-from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Training
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.groups import observe_tuples
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from deepbroad.data.source import BLOCK_ROWS
 from deepbroad.engine.scoring import Scorer
-from deepbroad.kernels.threads import Threads
 from deepbroad.engine.training import Family
+from deepbroad.kernels.threads import Threads
 from deepbroad.solvers import LBFGS
 from tests import naive
 from tests.engine.problems import Problem, draw_problem, objective_of, partitions, problems
