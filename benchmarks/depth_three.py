@@ -15,7 +15,6 @@ measured; a process that has not come to an end after twice that time is killed.
 import argparse
 import sys
 import warnings
-from dataclasses import dataclass, field
 from math import comb
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -23,8 +22,9 @@ from typing import Any, NamedTuple
 from common import THREADS, Split, find_few, report, split
 from process import GIBIBYTE, Outcome, run_in_child
 from sklearn.exceptions import ConvergenceWarning
+from watch import Watch
 
-from deepbroad import DBLClassifier, Progress
+from deepbroad import DBLClassifier
 from deepbroad.measures import Measures, measure
 
 DATA = ("covertype", "census-income-kdd", "connect-4", "musk2", "kddcup99-10pct")
@@ -44,37 +44,6 @@ class Figures(NamedTuple):
     seconds: float
     status: str
     measures: Measures
-
-
-@dataclass
-class Watch:
-    """A callback that prints each iteration to stderr and stops the fit when its time is over."""
-
-    name: str
-    timeout: float | None
-    began: float = field(default_factory=perf_counter)
-    first: Progress | None = None
-    last: Progress | None = None
-
-    def __call__(self, progress: Progress) -> bool:
-        """Take note of an iteration."""
-        self.first, self.last = self.first or progress, progress
-        elapsed = perf_counter() - self.began
-        print(
-            f"{self.name}: iteration {progress.iteration} of {progress.max_iter}, "
-            f"{progress.evaluations} evaluations, loss {progress.loss:.6f}, {elapsed:.0f} s",
-            file=sys.stderr,
-            flush=True,
-        )
-        return self.timeout is not None and elapsed > self.timeout
-
-    @property
-    def seconds_per_evaluation(self) -> float:
-        """Mean over the iterations; the first evaluation, which warms up, is left out."""
-        if self.first is None or self.last is None or self.last == self.first:
-            return float("nan")
-        evaluations = self.last.evaluations - self.first.evaluations
-        return (self.last.seconds - self.first.seconds) / evaluations
 
 
 def make_model(**options: Any) -> DBLClassifier:
@@ -109,10 +78,10 @@ def run(name: str, max_iter: int, timeout: float | None) -> Figures:
     make_model(max_iter=1).fit(X_few, data.y_train[few])
 
     estimated_seconds = print_estimate(name, data)
-    watch = Watch(name, timeout)
+    watch = Watch(name, timeout=timeout)
     model = make_model(max_iter=max_iter, callbacks=[watch])
     model.fit(data.X_train, data.y_train)
-    seconds = perf_counter() - watch.began
+    seconds = watch.elapsed
     probabilities = model.predict_proba(data.X_test)
     all_terms = comb(data.X_train.num_columns, model.n)
     kept = getattr(model, "terms_", None)
@@ -137,7 +106,8 @@ def print_outcome(name: str, outcome: Outcome) -> None:
         print(
             f"{name}: {found.status} after {found.iterations} iterations and "
             f"{found.evaluations} evaluations of {found.seconds_per_evaluation:.3f} s "
-            f"({ratio:.1f}x the estimate), {found.terms:,} of {found.all_terms:,} terms, fit {found.seconds:.1f} s\n"
+            f"({ratio:.1f}x the estimate), {found.terms:,} of {found.all_terms:,} terms, "
+            f"fit {found.seconds:.1f} s\n"
             f"{name}: error {found.measures.error:.4f}, RMSE {found.measures.rmse:.4f}"
         )
     else:
