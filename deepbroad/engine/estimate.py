@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
+from deepbroad.engine.calibration import costs_for
 from deepbroad.engine.memory import format_bytes
-from deepbroad.engine.planning import choose_compact, pass_dtype
-from deepbroad.kernels.expansion import INNER, JOINT, OUTER, STEP_WIDTH
+from deepbroad.engine.planning import must_be_compact, pass_dtype
+from deepbroad.engine.workload import Workload
+from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.cost import TYPICAL
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
 
@@ -34,7 +35,7 @@ class Estimate:
     bytes : int
         Memory that the fit takes beside its input.
     seconds_per_pass : float
-        Time of one pass over the rows with all threads, by the cost model.
+        Time of one evaluation of the fit: a pass over the rows, and the solver's own work.
     """
 
     rows: int
@@ -93,13 +94,8 @@ def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) ->
     terms, n_classes, rows = plan.terms, source.n_classes, source.n_rows
     cells, entries = terms.n_cells, plan.n_entries
     sizes = Sizes(rows, n_classes, len(plan.groups), len(terms), cells, entries)
-    width = lane_count(n_classes - 1)
-    steps = plan.program.steps
-    items = float((steps[:, OUTER] * steps[:, JOINT] * steps[:, INNER]).sum())
-    nanoseconds = rows * (
-        plan.n_tables * float(TYPICAL.lookup(entries, width, tables=plan.n_tables))
-        + TYPICAL.softmax(n_classes - 1)
-    ) + float(TYPICAL.build(items, width))
+    work = Workload.of(source, plan, solved=history > 0)
+    costs = costs_for(lambda costs: work.seconds(costs, n_threads))
     return Estimate(
         rows=rows,
         terms=len(terms),
@@ -107,7 +103,7 @@ def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) ->
         lookups=len(terms),
         fused_lookups=plan.n_tables,
         bytes=int(fit_bytes(sizes, pass_dtype(plan, rows).itemsize, history)),
-        seconds_per_pass=nanoseconds * 1e-9 / n_threads,
+        seconds_per_pass=work.seconds(costs, n_threads),
     )
 
 
@@ -121,7 +117,7 @@ def unfused_bytes(
     if n_terms > MAX_LISTED:
         return listed + 8.0 * n_terms * n_classes  # a cell each, at the very least
     terms = Terms.of_order(n, cardinalities)
-    is_compact = choose_compact(terms, rows)
+    is_compact = must_be_compact(terms, rows)
     cells = float(np.where(is_compact, np.minimum(terms.spaces, rows + 1), terms.spaces).sum())
     n_groups = len(cardinalities) + int(is_compact.sum())
     sizes = Sizes(rows, n_classes, n_groups, n_terms, cells, cells)

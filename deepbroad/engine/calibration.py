@@ -1,0 +1,91 @@
+"""What a pass costs on this machine: measured once, kept in the user's cache folder.
+
+Plans must not depend on the number of threads, so costs do not either: they are per thread, taken
+with all cores at work.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from threading import Lock
+
+import numpy as np
+
+from deepbroad.engine.cost_cache import load_costs, store_costs
+from deepbroad.engine.probes import Stopwatch, time_evaluations
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.cost import (
+    ENTRY_BYTES,
+    PARAMETERS,
+    SCORES,
+    TABLE_BYTES,
+    TYPICAL,
+    Costs,
+)
+
+# Passes shorter than this are not worth measuring the machine for.
+WORTH_SECONDS = 0.05
+
+_lock = Lock()
+
+
+def costs_for(seconds: Callable[[Costs], float]) -> Costs:
+    """Return the costs to tell a pass's time by, given its seconds as a function of costs.
+
+    A small pass never has the machine measured; it uses what an earlier one left in the cache.
+    """
+    if seconds(TYPICAL) > WORTH_SECONDS:
+        return machine_costs()
+    return load_costs() or TYPICAL
+
+
+def machine_costs() -> Costs:
+    """Return the costs on this machine: those of the cache, or measured now and kept."""
+    with _lock:
+        return _costs_of_process()
+
+
+@cache
+def _costs_of_process() -> Costs:
+    """Load or measure, once per process also where nothing can be kept."""
+    costs = load_costs()
+    if costs is None:
+        try:
+            costs = measure_costs()
+        except MemoryError:  # the fit itself may need far less than the largest table here
+            return TYPICAL
+        store_costs(costs)
+    return costs
+
+
+def measure_costs() -> Costs:
+    """Measure all costs with every thread that this process may use; about a second."""
+    with Threads() as threads:
+        watch = Stopwatch(threads)
+        step, run, number, cleared = watch.building()
+        lookups = tuple(
+            rising(watch.lookup(size, entry) for size in TABLE_BYTES) for entry in ENTRY_BYTES
+        )
+        softmaxes = tuple(watch.softmax(n) for n in SCORES)
+        evaluation = time_evaluations(threads, values=2)
+        # What evaluations take beyond the fixed part goes with the parameters: few rows look up
+        # few entries.
+        parameters = tuple(
+            max(time_evaluations(threads, values=n // 8) - evaluation, 0.0) / n for n in PARAMETERS
+        )
+        hand_over = watch.hand_over()
+    return Costs(
+        lookups=lookups,
+        step=step,
+        run=run,
+        number=number,
+        cleared=cleared,
+        softmaxes=softmaxes,
+        parameters=parameters,
+        evaluation=evaluation,
+        hand_over=hand_over,
+    )
+
+
+def rising(measured: Iterable[float]) -> tuple[float, ...]:
+    """Return measurements without the dips that only noise can make."""
+    return tuple(np.maximum.accumulate(list(measured)).tolist())
