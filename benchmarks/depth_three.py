@@ -6,7 +6,7 @@ the fit screens them), iterations and evaluations of loss and gradient, seconds 
 (from the first iteration on, the solver's own work included) and of the whole fit (encoding and
 planning included), the peak of the process's resident set, and error and RMSE on the test half.
 Progress goes to stderr. After `--timeout` seconds a fit is stopped and what it has reached is
-measured; a process that has not come to an end after twice that time is killed.
+measured; a process that has not come to an end after twice that time and a minute is killed.
 
     python benchmarks/depth_three.py
     python benchmarks/depth_three.py --datasets connect-4 --max-iter 20 --timeout 300
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, help="seconds for each fit, default none")
     chosen = parser.parse_args()
     for name in chosen.datasets:
-        last = None if chosen.timeout is None else 2 * chosen.timeout
+        last = None if chosen.timeout is None else 60 + 2 * chosen.timeout
         outcome = run_in_child(run, name, chosen.max_iter, chosen.timeout, timeout=last)
         print_outcome(name, outcome)
 

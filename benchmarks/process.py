@@ -4,7 +4,9 @@ Models that are compared in memory must not share a process: what one leaves beh
 imported, would count against the next. Linux only, since the kernel's counters are files there.
 """
 
+import ctypes
 import multiprocessing
+import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, NamedTuple
 
 GIBIBYTE = 2**30
 _POLL_SECONDS = 0.2
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 class Outcome(NamedTuple):
@@ -93,6 +96,8 @@ def _peak_so_far(process: int, known: int) -> int:
 
 def _answer(sender: Connection, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     """Run the call in this process and send how it ended."""
+    # A parent that is killed would leave this process, and all its memory, behind.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     status, value, message = "done", None, ""
     try:
         value = call(*arguments)
