@@ -1,12 +1,15 @@
 """From a source of code columns to a plan and a source of group codes."""
 
+from functools import partial
 from math import comb
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource, RowItems, Source
+from deepbroad.kernels.joint import count_joint
+from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.groups import code_dtype, encode_groups, observe_groups, observe_tuples
+from deepbroad.model.groups import code_dtype, observe_groups, observe_tuples
 from deepbroad.model.items import count_sets
 from deepbroad.model.plan import Plan
 from deepbroad.model.planner import SAMPLE_ROWS, plan_groups
@@ -16,6 +19,11 @@ from deepbroad.model.terms import NONE, Terms
 CHEAP_PASS = 1_000_000
 # A term of so few joint values is dense however few rows there are.
 SMALL_TABLE = 4096
+# Bytes of dense cells beyond which terms may be compact for the memory alone.
+LARGE_MODEL = 1 << 30
+# Rows times terms whose joint values are counted to see which pay, and the rows at least.
+SAMPLE_WORK = 300_000_000
+MIN_SAMPLE = 2048
 # Codes in a sample of rows at most.
 MAX_SAMPLE = 1 << 26
 # How many times dearer the look-up of a set of items is than one in a fused table.
@@ -32,8 +40,8 @@ def sample_codes(source: Source, rows: int = SAMPLE_ROWS) -> np.ndarray:
     return sample[:, seen]
 
 
-def choose_compact(terms: Terms, rows: int) -> np.ndarray:
-    """Tell which terms get compact tables, (n_terms,) bool.
+def must_be_compact(terms: Terms, rows: int) -> np.ndarray:
+    """Tell which terms are compact whatever rows show, (n_terms,) bool.
 
     Those whose joint values are many more than rows can show, and those with a column of so many
     values that fusing it with others would make tables too large.
@@ -43,17 +51,75 @@ def choose_compact(terms: Terms, rows: int) -> np.ndarray:
     return sparse | (wide & (terms.orders > 1) & (terms.spaces > SMALL_TABLE))
 
 
+def cell_bytes(n_classes: int) -> int:
+    """Return about what a cell takes in a fit: counts, scores and scale, and two tables."""
+    return 12 * n_classes + 8 * lane_count(n_classes - 1)
+
+
+def choose_compact(terms: Terms, source: Source, threads: Threads) -> np.ndarray:
+    """Tell which terms get compact tables, (n_terms,) bool.
+
+    In a large model also those whose cells would take far more memory than compact ones.
+    """
+    compact = must_be_compact(terms, source.n_rows)
+    per_cell = cell_bytes(source.n_classes)
+    spaces = np.where(compact, 0, terms.spaces).astype(np.float64)
+    if spaces.sum() * per_cell <= LARGE_MODEL:
+        return compact
+    # A compact term holds a code of 4 bytes for every row.
+    worth = spaces * per_cell > 2 * 4 * source.n_rows
+    if worth.any():
+        worth = np.flatnonzero(worth)
+        seen = estimate_seen(terms, worth, source, threads)
+        held = 4 * source.n_rows + seen * per_cell
+        compact[worth[2 * held < spaces[worth] * per_cell]] = True
+    return compact
+
+
+def estimate_seen(terms: Terms, chosen: np.ndarray, source: Source, threads: Threads) -> np.ndarray:
+    """Estimate how many joint values all rows show of each chosen term, from a sample of them."""
+    sample = sample_codes(source, min(SAMPLE_ROWS, max(MIN_SAMPLE, SAMPLE_WORK // len(chosen))))
+    members = np.ascontiguousarray(terms.members[chosen])
+    counts = np.zeros((3, len(chosen)), np.int64)
+    largest = int(terms.spaces[chosen].max())
+
+    def count(first: int, last: int) -> None:
+        times = np.zeros(largest, np.uint8)
+        count_joint(sample, members, terms.cardinalities, first, last, times, *counts)
+
+    threads.run([partial(count, *part) for part in split_range(len(chosen), threads.count)])
+    distinct, single, double = counts.astype(np.float64)
+    # Chao's estimate of how many there are in all.
+    total = distinct + single * np.maximum(single - 1, 0) / (2 * (double + 1))
+    if sample.shape[1] >= source.n_rows:
+        total = distinct
+    return np.minimum(total, np.minimum(terms.spaces[chosen], source.n_rows))
+
+
 def make_plan(
-    source: Source, terms: Terms, *, fuse: bool = True, compact: bool = True, min_count: float = 1
+    source: Source,
+    terms: Terms,
+    *,
+    fuse: bool = True,
+    compact: bool = True,
+    min_count: float = 1,
+    threads: Threads | None = None,
 ) -> Plan:
     """Return the tables for `terms` that make a pass over `source` cheapest.
 
     `fuse` and `compact` allow the two ways to leave one dense table per term.
     """
-    is_compact = choose_compact(terms, source.n_rows) if compact else np.zeros(len(terms), bool)
+    threads = threads or Threads(1)
+    is_compact = np.zeros(len(terms), bool)
+    if compact:
+        is_compact = choose_compact(terms, source, threads)
     chosen = np.flatnonzero(is_compact).tolist()
     tuples = observe_tuples(
-        [terms.tuple(term) for term in chosen], terms.cardinalities, source.blocks(), min_count
+        [terms.tuple(term) for term in chosen],
+        terms.cardinalities,
+        source.blocks(),
+        min_count,
+        threads,
     )
     own = dict(zip(chosen, tuples, strict=True))
     dense = terms.members[~is_compact]
@@ -105,14 +171,21 @@ def mean_sets(sample: np.ndarray, used: np.ndarray, common: np.ndarray, depth: i
     return float(count_sets(lengths, depth).mean())
 
 
-def group_source(source: Source, plan: Plan) -> ArraySource:
+def group_source(source: Source, plan: Plan, threads: Threads | None = None) -> ArraySource:
     """Return the source with its rows coded in the plan's groups."""
+    threads = threads or Threads(1)
     codes = np.empty((len(plan.groups), source.n_rows), code_dtype(plan.groups))
     labels, weights, items, at = [], [], [], 0
     for block in source.blocks():
         rows = len(block.labels)
         # Rows of weight 0 may have no code; they count for nothing, so any code will do.
-        codes[:, at : at + rows], _ = encode_groups(plan.groups, block.codes)
+        into = codes[:, at : at + rows]
+        threads.run(
+            [
+                partial(group.encode, block.codes, into[g], np.zeros(rows, bool))
+                for g, group in enumerate(plan.groups)
+            ]
+        )
         if plan.items is not None:
             items.append(plan.items.rows(block.codes)[0])
         labels.append(block.labels)

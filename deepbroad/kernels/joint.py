@@ -41,3 +41,35 @@ def look_up_keys(keys, table, joint, missing):
         code = table[keys[r]]
         missing[r] |= code < 0
         joint[r] = max(code, 0)
+
+
+@jit
+def count_joint(codes, terms, sizes, first, last, times, distinct, single, double):
+    """Count the joint values that rows show of the terms first..last.
+
+    `distinct` gets how many there are, `single` and `double` how many of them once and twice.
+    `times` has a zero byte for every joint value of the largest term.
+    """
+    keys = np.empty(codes.shape[1], np.int64)
+    for t in range(first, last):
+        keys[:] = 0
+        for k in range(terms.shape[1]):
+            if terms[t, k] >= 0:
+                column, size = codes[terms[t, k]], sizes[terms[t, k]]
+                for r in range(keys.shape[0]):
+                    keys[r] = keys[r] * size + column[r]
+        distinct[t] = single[t] = double[t] = 0
+        for r in range(keys.shape[0]):
+            seen = times[keys[r]]
+            if seen < 3:
+                times[keys[r]] = seen + 1
+                if seen == 0:
+                    distinct[t] += 1
+                    single[t] += 1
+                elif seen == 1:
+                    single[t] -= 1
+                    double[t] += 1
+                else:
+                    double[t] -= 1
+        for r in range(keys.shape[0]):
+            times[keys[r]] = 0

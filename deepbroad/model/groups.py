@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from deepbroad.data.source import Block
+from deepbroad.kernels.hashing import EMPTY, collect_distinct, find_keys, insert_keys
 from deepbroad.kernels.joint import join_keys, look_up_keys
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.pickling import FieldsOnly
 
-# Above this many possible keys a sorted search replaces the direct table (16 MiB of int32).
+# Above this many possible keys a hash index replaces the direct table (16 MiB of int32).
 DIRECT_KEYS = 1 << 22
 # A joint key must fit into int64.
 MAX_KEYS = 1 << 62
@@ -106,16 +108,22 @@ class Group(FieldsOnly):
         if self._direct is not None:
             look_up_keys(keys, self._direct, joint, missing)
             return
-        n_seen = len(self.keys)
-        found = np.searchsorted(self.keys, keys)
-        absent = np.append(self.keys, -1)[found] != keys
+        found = np.empty(len(keys), np.int64)
+        find_keys(keys, *self._hashed, -1, found)
+        absent = found < 0
         if not self.compact:
             missing |= absent
             joint[:] = np.where(absent, 0, found)
             return
+        n_seen = len(self.keys)
         found[absent] = n_seen
         found[(codes[self.columns] >= self.cardinalities[:, None]).any(axis=0)] = n_seen + 1
         joint[:] = found
+
+    @cached_property
+    def _hashed(self) -> tuple[np.ndarray, np.ndarray]:
+        """The hash index of the keys."""
+        return index_keys(self.keys)
 
     def with_unseen(self) -> "Group":
         """Return the group of a single column with its never-seen value as one value more."""
@@ -164,6 +172,7 @@ def observe_tuples(
     cardinalities: np.ndarray,
     blocks: Iterable[Block],
     min_count: float,
+    threads: Threads | None = None,
 ) -> tuple[Group, ...]:
     """Return one compact group per tuple of columns, with the joint values of enough weight.
 
@@ -174,17 +183,45 @@ def observe_tuples(
         Group(np.array(columns), cardinalities[list(columns)], np.empty(0, np.int64), compact=True)
         for columns in tuples
     ]
-    keys = [np.empty(0, np.int64) for _ in groups]
-    counts: list[np.ndarray] = [np.empty(0) for _ in groups]
+    seen = [KeyWeights() for _ in groups]
     for block in blocks:
         weights = np.ones(len(block.labels)) if block.weights is None else block.weights
-        for g, group in enumerate(groups):
-            seen, place = np.unique(group.key_rows(block.codes), return_inverse=True)
-            both = np.concatenate([keys[g], seen])
-            keys[g], merged = np.unique(both, return_inverse=True)
-            total = np.concatenate([counts[g], np.bincount(place, weights, len(seen))])
-            counts[g] = np.bincount(merged, total, len(keys[g]))
+        (threads or Threads(1)).run(
+            [partial(seen[g].add, group, block.codes, weights) for g, group in enumerate(groups)]
+        )
     return tuple(
-        Group(group.columns, group.cardinalities, seen[(count >= least) & (count > 0)], True)
-        for group, seen, count in zip(groups, keys, counts, strict=True)
+        Group(group.columns, group.cardinalities, found.keys_of(least), compact=True)
+        for group, found in zip(groups, seen, strict=True)
     )
+
+
+class KeyWeights:
+    """Keys that blocks of rows show, and the weight of the rows of each."""
+
+    def __init__(self) -> None:
+        self.keys, self.weights = np.empty(0, np.int64), np.empty(0)
+
+    def add(self, group: Group, codes: np.ndarray, weights: np.ndarray) -> None:
+        """Take in a block of rows."""
+        keys = group.key_rows(codes)
+        slots = np.full(1 << int(2 * len(keys)).bit_length(), EMPTY, np.int64)
+        totals = np.zeros(len(slots))
+        collect_distinct(keys, slots, totals, weights)
+        taken = np.flatnonzero(slots != EMPTY)
+        both = np.concatenate([self.keys, slots[taken]])
+        self.keys, place = np.unique(both, return_inverse=True)
+        total = np.concatenate([self.weights, totals[taken]])
+        self.weights = np.bincount(place, total, len(self.keys))
+
+    def keys_of(self, least: float) -> np.ndarray:
+        """Return the keys of at least so much weight, and of some, in order."""
+        return self.keys[(self.weights >= least) & (self.weights > 0)]
+
+
+def index_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slots and numbers of a hash index in which each key has its position."""
+    size = 1 << max(4, int(2 * len(keys)).bit_length())
+    slots = np.full(size, EMPTY, np.int64)
+    numbers = np.zeros(size, np.int32 if len(keys) < 2**31 else np.int64)
+    insert_keys(keys, slots, numbers)
+    return slots, numbers

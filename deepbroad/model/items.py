@@ -11,8 +11,9 @@ from math import comb
 import numpy as np
 
 from deepbroad.data.source import RowItems
-from deepbroad.kernels.hashing import EMPTY, insert_keys
+from deepbroad.kernels.hashing import EMPTY
 from deepbroad.kernels.items import ItemIndex, count_items, list_items, list_keys
+from deepbroad.model.groups import index_keys
 from deepbroad.model.pickling import FieldsOnly
 from deepbroad.model.terms import Terms
 
@@ -123,15 +124,6 @@ class Items(FieldsOnly):
     def with_unseen(self) -> "Items":
         """Return the same with one item more per column, for its never-seen value."""
         return Items(self.common, self.terms, self.chosen, unseen=True)
-
-
-def index_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the slots and numbers of a hash index in which each key has its position."""
-    size = 1 << max(4, int(2 * len(keys)).bit_length())
-    slots = np.full(size, EMPTY, np.int64)
-    numbers = np.zeros(size, np.int32 if len(keys) < 2**31 else np.int64)
-    insert_keys(keys, slots, numbers)
-    return slots, numbers
 
 
 def count_sets(lengths: np.ndarray, depth: int) -> np.ndarray:

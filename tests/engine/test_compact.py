@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import deepbroad
 from deepbroad import DBLClassifier, LRClassifier
 from deepbroad.engine import planning
-from deepbroad.engine.planning import choose_compact, group_source, make_plan
+from deepbroad.engine.planning import group_source, make_plan, must_be_compact
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Family, Training
 from deepbroad.kernels.threads import Threads
@@ -93,7 +93,7 @@ def test_rare_tuples_are_frozen_alike_in_dense_and_compact_tables(family, weight
 
 def test_terms_of_many_joint_values_become_compact():
     terms = Terms.of_order(2, np.array([3000, 2000, 4, 5]))
-    assert choose_compact(terms, 1000).tolist() == [True, True, True, True, True, False]
+    assert must_be_compact(terms, 1000).tolist() == [True, True, True, True, True, False]
 
 
 def test_a_plan_mixes_fused_and_compact_tables(monkeypatch):

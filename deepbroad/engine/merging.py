@@ -1,0 +1,30 @@
+"""Identical rows as one row of their weight together: the same sums, in less time."""
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.kernels.rows import FREE, hash_rows, number_rows, same_rows
+
+# Rows of unequal weights cost a little more each; merging fewer than this share would not pay.
+WORTH = 0.25
+
+
+def merge_rows(source: ArraySource) -> ArraySource:
+    """Return the source with identical rows of a class merged, or as it is if they are few."""
+    n_rows = source.n_rows
+    hashes = np.empty(n_rows, np.uint64)
+    hash_rows(source.codes, source.labels, hashes)
+    slots = np.full(1 << int(2 * n_rows).bit_length(), FREE, np.int32)
+    numbers, first = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
+    count = number_rows(hashes, slots, numbers, first)
+    first = first[:count]
+    # Different rows of one hash are next to impossible; then nothing is merged.
+    if count > (1 - WORTH) * n_rows or not same_rows(source.codes, source.labels, numbers, first):
+        return source
+    return ArraySource(
+        np.ascontiguousarray(source.codes[:, first]),
+        source.labels[first],
+        n_classes=source.n_classes,
+        cardinalities=source.cardinalities,
+        weights=np.bincount(numbers, source.weights, minlength=count),
+    )
