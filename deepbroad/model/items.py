@@ -100,7 +100,7 @@ class Items(FieldsOnly):
     def n_entries(self) -> int:
         """How many sets have entries, the empty one included."""
         if self.is_complete:
-            return int(self.index.bases[-1])
+            return sum(comb(self.n_items, k) for k in range(self.depth + 1))
         return int(np.count_nonzero(self.index.slots != EMPTY))
 
     @cached_property

@@ -33,6 +33,9 @@ def pack_plan(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         tensors["keys"] = steps.astype(np.min_scalar_type(steps.max(initial=0)))
     if own:
         tensors["compact"] = np.array(list(own)).astype(np.min_scalar_type(len(terms)))
+    if plan.items is not None:
+        common = plan.items.common
+        tensors["common"] = common.astype(np.min_scalar_type(common.max(initial=0)))
     last = np.iinfo(np.int64).max
     # In ascending order: the order of axes follows from the groups.
     members = np.sort(np.where(terms.members == NONE, last, terms.members), axis=1)
@@ -70,14 +73,28 @@ def unpack_plan(
     if n_cells > allowed_cells:
         raise ModelFileError("its arrays are smaller than its terms need")
     _refuse_list(len(terms), depth, allowed_cells)
+    common = _read_common(tensors, cardinalities, is_compact)
     members = terms.members[~is_compact]
-    used = np.unique(members[members != NONE])
+    used = np.unique(members[members != NONE]) if common is None else np.empty(0, np.int64)
     compact = [terms.tuple(int(term)) for term in np.flatnonzero(is_compact)]
     groups, own = _read_groups(columns, compact, sizes, tensors, cardinalities, used)
     # Plans look at the subsets of a term's groups; a model that was fitted has more cells.
     if len(terms) * 2.0 ** min(depth, len(groups)) > max(2.0**20, 64.0 * n_cells):
         raise ModelFileError("its terms join more columns than a fitted model's can")
-    return Plan.of(terms, groups, dict(zip(np.flatnonzero(is_compact).tolist(), own, strict=True)))
+    by_term = dict(zip(np.flatnonzero(is_compact).tolist(), own, strict=True))
+    return Plan.of(terms, groups, by_term, common)
+
+
+def _read_common(
+    tensors: Tensors, cardinalities: np.ndarray, is_compact: np.ndarray
+) -> np.ndarray | None:
+    """Return the common code of each column, if the plan has items."""
+    if "common" not in tensors:
+        return None
+    common = tensors.take("common", COUNTS, (len(cardinalities),))
+    if is_compact.all() or (common >= cardinalities).any():
+        raise ModelFileError("its common values are damaged")
+    return common.astype(np.int64)
 
 
 def _read_compact(tensors: Tensors, n_terms: int) -> np.ndarray:
@@ -95,6 +112,9 @@ def prediction_bytes(plan: Plan, entry_bytes: int) -> float:
     """Return what predictions will allocate: fused tables, unseen values, keys."""
     group_sizes = np.append([float(group.size) for group in plan.groups], 1.0)
     fused = group_sizes[plan.supports].prod(axis=1).sum()
+    if plan.items is not None and plan.items.is_complete:
+        # In double precision, and once more with the never-seen values.
+        fused += 2.0 * (plan.items.n_entries + plan.items.with_unseen().n_entries)
     shapes = np.where(plan.terms.members == NONE, 1.0, plan.terms.shapes + 1.0)
     unseen = np.where(plan.terms.is_compact, plan.terms.sizes + 1.0, shapes.prod(axis=1)).sum()
     if fused > MAX_ENTRIES or unseen > MAX_ENTRIES:

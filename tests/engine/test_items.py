@@ -1,10 +1,15 @@
 """Items are the dense model: rows are scored by the sets of values that are not common."""
 
+import pickle
+
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deepbroad
+from deepbroad import DBLClassifier
 from deepbroad.engine import planning
 from deepbroad.engine.planning import make_plan
 from deepbroad.engine.scoring import Scorer
@@ -99,3 +104,17 @@ def test_chosen_terms_have_entries_for_their_own_sets_alone():
             Scorer(fit(train(problem, dense), family)).probabilities(problem.codes, 1),
             atol=1e-9,
         )
+
+
+def test_models_with_items_survive_files_and_pickles(tmp_path):
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(400, 60, 0.02, format="csr", random_state=rng, data_rvs=np.ones)
+    y = (np.asarray(X[:, :10].sum(axis=1)).ravel() > 0).astype(int)
+    model = DBLClassifier(n=2).fit(X, y)
+    assert model._scorer.model.plan.items is not None
+    expected = model.predict_proba(X)
+    deepbroad.save(model, tmp_path / "m.dbl")
+    np.testing.assert_array_equal(deepbroad.load(tmp_path / "m.dbl").predict_proba(X), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), expected)
+    loss = model.loss_
+    assert model.set_params(warm_start=True).fit(X, y).loss_curve_[0] == pytest.approx(loss)
