@@ -1,0 +1,103 @@
+"""The work of an evaluation, counted from its plan, and the time it is told to take."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from deepbroad.engine.planning import make_plan
+from deepbroad.engine.workload import SAMPLE_TERMS, Workload, count_reached
+from deepbroad.model.cost import TYPICAL
+from deepbroad.model.plan import Plan
+from deepbroad.model.terms import Terms
+from tests.engine.problems import draw_problem
+
+
+def draw_work(rows=500, n=2, *, a=6, solved=True):
+    problem = draw_problem(0, a=a, rows=rows)
+    source = problem.source()
+    plan = make_plan(source, Terms.of_order(n, problem.cardinalities))
+    return Workload.of(source, plan, solved=solved), plan
+
+
+def count_tuples(codes, n):
+    """Return how many different tuples of n columns rows show, by brute force."""
+    return sum(
+        len(set(zip(*codes[list(chosen)].tolist(), strict=True)))
+        for chosen in combinations(range(len(codes)), n)
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("rows", [5, 300])
+def test_reached_cells_are_counted_where_all_rows_and_terms_are_seen(n, rows):
+    problem = draw_problem(1, a=6, rows=rows)
+    terms = Terms.of_order(n, problem.cardinalities)
+    assert len(terms) <= SAMPLE_TERMS
+    assert count_reached(problem.codes, terms, rows) == count_tuples(problem.codes, n)
+
+
+def test_reached_cells_are_near_the_truth_where_only_some_terms_are_seen():
+    problem = draw_problem(2, a=14, rows=200)
+    terms = Terms.of_order(3, problem.cardinalities)
+    assert len(terms) > SAMPLE_TERMS
+    truth = count_tuples(problem.codes, 3)
+    assert count_reached(problem.codes, terms, 200) == pytest.approx(truth, rel=0.15)
+
+
+def test_reached_cells_are_near_the_truth_from_a_sample_of_rows():
+    codes = np.random.default_rng(0).integers(20, size=(4, 4000)).astype(np.uint8)
+    terms = Terms.of_order(2, np.full(4, 20))
+    truth = count_tuples(codes, 2)
+    assert truth > 1.1 * count_tuples(codes[:, ::8], 2)
+    assert count_reached(codes[:, ::8], terms, 4000) == pytest.approx(truth, rel=0.1)
+
+
+def test_reached_cells_never_exceed_rows_nor_cells():
+    cardinalities = np.array([2, 3])
+    terms = Terms.of_order(2, cardinalities)
+    nothing = np.empty((2, 0), np.uint8)
+    assert count_reached(nothing, terms, 4) == 4
+    assert count_reached(nothing, terms, 100) == 6
+
+
+def test_work_is_that_of_the_plan():
+    work, plan = draw_work()
+    assert (work.rows, work.tables, work.entries) == (500, plan.n_tables, plan.n_entries)
+    assert work.steps == len(plan.program.steps)
+    assert work.streamed >= work.runs >= work.steps
+    assert draw_work(solved=False)[0].parameters == 0 < work.parameters
+
+
+def test_a_plan_of_items_counts_the_sets_of_rows():
+    codes = (np.random.default_rng(0).random((40, 300)) < 0.02).astype(np.uint8)
+    problem = replace(draw_problem(0, a=40, rows=300), codes=codes, cardinalities=np.full(40, 2))
+    source = problem.source()
+    plan = Plan.of(Terms.of_order(2, np.full(40, 2)), (), {}, np.zeros(40, np.int64))
+    lengths = codes.sum(axis=0).astype(float)
+    expected = np.mean(1 + lengths + lengths * (lengths - 1) / 2)
+    assert Workload.of(source, plan, solved=True).sets == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["rows", "n_scores", "tables", "entries", "streamed", "cleared", "runs", "steps", "sets",
+     "parameters"],
+)  # fmt: skip
+def test_more_work_takes_longer(more):
+    work = replace(draw_work(rows=5000)[0], entries=10**6, sets=3.0)
+    twice = replace(work, **{more: 2 * getattr(work, more)})
+    assert twice.seconds(TYPICAL, 1) > work.seconds(TYPICAL, 1)
+
+
+def test_threads_share_large_work_and_leave_small_work_alone():
+    small = replace(draw_work(rows=5)[0], runs=0.0)
+    assert small.seconds(TYPICAL, 8) == small.seconds(TYPICAL, 1)
+    large = replace(small, rows=10**7)
+    alone, shared = large.seconds(TYPICAL, 1), large.seconds(TYPICAL, 8)
+    assert alone / 8 < shared < alone / 6  # threads are handed their blocks
+
+
+def test_the_fixed_costs_are_there_even_for_few_rows():
+    assert draw_work(rows=3)[0].seconds(TYPICAL, 1) >= TYPICAL.evaluation * 1e-9
