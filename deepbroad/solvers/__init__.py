@@ -1,6 +1,6 @@
-"""Minimisers of an objective, blind to data, tables and kernels."""
+"""Minimisers of an objective, blind to data and tables."""
 
 from deepbroad.solvers.lbfgs import LBFGS
-from deepbroad.solvers.solver import Objective, Progress, Solution, Solver
+from deepbroad.solvers.solver import Objective, Progress, Runner, Solution, Solver, State
 
-__all__ = ["LBFGS", "Objective", "Progress", "Solution", "Solver"]
+__all__ = ["LBFGS", "Objective", "Progress", "Runner", "Solution", "Solver", "State"]

@@ -1,6 +1,7 @@
 """What a solver needs of an objective, and what it gives back."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -11,7 +12,77 @@ class Objective(Protocol):
     """A differentiable function of one flat float64 vector."""
 
     def __call__(self, u: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the value at `u` and the gradient."""
+        """Return the value at `u` and the gradient, float64.
+
+        `u` is the solver's and changes after the call. The gradient is read until the next call,
+        which may write to the same array.
+        """
+
+
+class Runner(Protocol):
+    """Threads that share work out among them."""
+
+    @property
+    def count(self) -> int:
+        """How many threads there are."""
+
+    def run(self, tasks: Sequence[Callable[[], object]]) -> object:
+        """Run all tasks and wait."""
+
+
+@dataclass
+class State:
+    """Where a search stands after an iteration: enough to go on as if it had never stopped.
+
+    Arrays, numbers and lists of floats only, so that it can be saved without pickle. κ is the
+    scaling of the search, m its history; `kernels.history` says more.
+
+    Attributes
+    ----------
+    u, gradient : ndarray of shape (n,)
+        The point and the gradient of F there.
+    pairs : ndarray of shape (at most m, 2, n)
+        Steps over κ and gradient changes times κ, in float32 or float64.
+    order : ndarray of int
+        The slots of `pairs` in use, oldest first.
+    gram : ndarray of shape (2m+1, 2m+1)
+        Inner products of pairs and scaled gradient.
+    gradient_norm, seconds : float
+        As in `Progress`.
+    loss_curve, evaluation_curve : list of float
+        As in `Solution`.
+    """
+
+    u: np.ndarray
+    gradient: np.ndarray
+    pairs: np.ndarray
+    order: np.ndarray
+    gram: np.ndarray
+    gradient_norm: float
+    seconds: float
+    loss_curve: list[float]
+    evaluation_curve: list[float]
+
+    def copy(self) -> "State":
+        """Return a state of its own, which the search does not change."""
+        return deepcopy(self)
+
+
+class Moment:
+    """Gives the state of a search, during a callback only: later the search has moved on."""
+
+    def __init__(self, take: Callable[[], State] | None = None) -> None:
+        self._take = take
+
+    def __call__(self) -> State:
+        """Return the state; its arrays are the search's own, to be saved or copied at once."""
+        if self._take is None:
+            raise RuntimeError("The state of a search can be had during its callback only.")
+        return self._take()
+
+    def pass_by(self) -> None:
+        """Let go of the search, so that whoever keeps its progress does not keep its memory."""
+        self._take = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +101,9 @@ class Progress:
         Largest absolute entry of its gradient, in the coordinates that the solver searches.
     seconds : float
         Time since the solver started.
+    state : callable
+        Returns the `State` to resume from. It takes no copy: save it, or `copy` it, before the
+        callback returns.
     """
 
     iteration: int
@@ -38,6 +112,7 @@ class Progress:
     loss: float
     gradient_norm: float
     seconds: float
+    state: Callable[[], State] = field(default_factory=Moment, repr=False, compare=False)
 
 
 # A callback that returns True stops the fit; whatever it has reached is kept.
@@ -71,10 +146,13 @@ class Solver(Protocol):
         *,
         curvature: np.ndarray | None = None,
         callbacks: Sequence[Callback] = (),
-        threads: object = None,
+        threads: Runner | None = None,
+        state: State | None = None,
     ) -> Solution:
         """Return the best point found.
 
         `curvature` is a rough diagonal of the Hessian, all positive, that a solver may use to
-        precondition its search. It never changes what is minimised.
+        precondition its search. It never changes what is minimised, nor does the number of
+        `threads`. With a `state` the search goes on from there instead of `start`, under the same
+        objective and curvature; the state's arrays are taken over.
         """
