@@ -104,6 +104,13 @@ def test_beam_that_is_wide_enough_is_exact(monkeypatch, chunk):
     np.testing.assert_array_equal(others.gain, scores.gain)
 
 
+def test_beam_with_room_for_all_has_each_tuple_once(monkeypatch):
+    sample, cardinalities = planted()
+    small_beam(monkeypatch)
+    terms, _ = choose_terms(sample, 4, cardinalities, 1000)
+    np.testing.assert_array_equal(terms.members, list(combinations(range(12), 4)))
+
+
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_narrow_beam_finds_a_planted_triple(monkeypatch, n_jobs):
     sample, cardinalities = planted(40)

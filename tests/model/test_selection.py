@@ -51,3 +51,10 @@ def test_first_occurrences_come_in_lexicographic_order():
     members = np.array([[1, 2], [0, 5], [1, 2], [0, 4]])
     assert first_occurrences(members).tolist() == [3, 1, 0]
     assert first_occurrences(members[:0]).tolist() == []
+
+
+def test_the_first_of_equals_is_kept_even_if_it_comes_last():
+    selection = Selection(1, 3, 1)
+    for column in (2, 1, 0):
+        selection.add(np.array([[column]]), Scores(np.zeros(1), np.zeros(1)))
+        assert selection.by_gain().tolist() == [[column]]
