@@ -61,6 +61,10 @@ class LBFGS:
     preconditioning: float = 0.25
     double_limit: int = SMALL
 
+    def __post_init__(self) -> None:
+        if self.history < 1:
+            raise ValueError(f"history must be at least 1, got {self.history}.")
+
     def minimise(
         self,
         objective: Objective,
@@ -77,11 +81,14 @@ class LBFGS:
         """
         scaling = self._scaling(len(start), curvature)
         search = Search(self, objective, callbacks, scaling, threads)
+        length, first = len(start), np.array(start, np.float64) if state is None else None
+        # A caller that does not keep these needs no memory for them during the search.
+        del start, curvature
         try:
-            if state is None:
-                search.begin(start)
-            else:
-                search.resume(state, len(start))
+            if first is not None:
+                search.begin(first)
+            elif state is not None:
+                search.resume(state, length)
             return search.solution(search.run())
         except KeyboardInterrupt:
             return search.solution("interrupted")

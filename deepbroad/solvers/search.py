@@ -67,8 +67,8 @@ class Search:
         self._began = perf_counter()
 
     def begin(self, start: np.ndarray) -> None:
-        """Evaluate the start, which callbacks may already stop at."""
-        self._hold(np.array(start, np.float64))
+        """Take over the start and evaluate it; callbacks may already stop there."""
+        self._hold(start)
         loss, fresh = self._evaluate(self.u)
         self.gradient = np.empty_like(self.u)
         self.history.meet(self.gradient, fresh)
@@ -87,12 +87,12 @@ class Search:
                 f"The state is of a search over {state.u.size} parameters, not {length}."
             )
         self._hold(np.require(state.u, np.float64, ["C", "W"]))
-        self.gradient = np.require(state.gradient, np.float64, ["C", "W"])
-        self.history.restore(state.pairs, state.order, state.gram)
-        self.history.gradient_norm = state.gradient_norm
         self.loss_curve, self.evaluation_curve = [*state.loss_curve], [*state.evaluation_curve]
         self.loss = self.loss_curve[-1]
         self._began -= state.seconds
+        self.gradient = np.require(state.gradient, np.float64, ["C", "W"])
+        self.history.restore(state.pairs, state.order, state.gram)
+        self.history.gradient_norm = state.gradient_norm
 
     def run(self) -> Status:
         """Iterate to the end, and tell why it is one."""

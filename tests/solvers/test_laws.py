@@ -1,5 +1,7 @@
 """What holds for every convex quadratic, in either precision and with any number of threads."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,6 +47,31 @@ def test_single_precision_is_used_beyond_the_limit_alone():
             callbacks=[lambda p, limit=limit: dtypes.update({limit: p.state().pairs.dtype})],
         )
     assert dtypes == {29: np.float32, 30: np.float64}
+
+
+def peak_bytes(solver, size):
+    """Return the most memory that a search takes, its objective's gradient included."""
+
+    def value(u):
+        away = u - 1.0
+        loss = float(np.einsum("i,i,i,i", away, away, away, away)) / 4
+        return loss, np.power(away, 3, out=away)
+
+    curvature = np.broadcast_to(np.float32(0.1), size)
+    tracemalloc.start()
+    found = solver.minimise(value, np.broadcast_to(0.0, size), curvature=curvature)
+    assert found.n_iter == solver.max_iter
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize(("double_limit", "item"), [(0, 4), (10**6, 8)])
+def test_a_search_takes_the_memory_that_is_documented(double_limit, item):
+    solver = LBFGS(max_iter=8, tol=0, history=5, double_limit=double_limit)
+    peak_bytes(solver, 10)  # compiles
+    size = 200_000
+    assert peak_bytes(solver, size) < (4 * 8 + (2 * 5 + 2) * item + 1) * size
 
 
 @pytest.mark.parametrize("double_limit", [0, 10_000])

@@ -257,3 +257,8 @@ def test_curvature_may_be_of_either_precision(dtype):
     value, centre, diagonal = quadratic(size=20)
     found = LBFGS(tol=1e-14).minimise(value, np.zeros(20), curvature=diagonal.astype(dtype))
     np.testing.assert_allclose(found.u, centre, atol=1e-5)
+
+
+def test_a_history_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        LBFGS(history=0)
