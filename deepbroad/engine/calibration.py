@@ -22,8 +22,10 @@ from deepbroad.model.cost import (
     Costs,
 )
 
-# Passes shorter than this are not worth measuring the machine for.
+# Passes shorter than this are not worth measuring the machine for, nor plans whose pass without
+# fusion would be shorter on one thread.
 WORTH_SECONDS = 0.05
+WORTH_PLANNING = 0.2
 
 _lock = Lock()
 
@@ -36,6 +38,17 @@ def costs_for(seconds: Callable[[Costs], float]) -> Costs:
     if seconds(TYPICAL) > WORTH_SECONDS:
         return machine_costs()
     return load_costs() or TYPICAL
+
+
+def planning_costs(rows: int, n_terms: int) -> Costs:
+    """Return the costs to choose a plan by.
+
+    A small table always has the typical ones, so that its plan depends on no cache; and no plan
+    depends on the number of threads.
+    """
+    lookups = float(rows) * n_terms
+    large = lookups * float(TYPICAL.lookup(1, 1)) * 1e-9 > WORTH_PLANNING
+    return machine_costs() if large else TYPICAL
 
 
 def machine_costs() -> Costs:

@@ -52,12 +52,16 @@ class Workload:
     def of(cls, source: Source, plan: Plan, *, solved: bool) -> "Workload":
         """Count the work of an evaluation; a model that is not `solved` has one pass, a count."""
         steps = plan.program.steps
-        runs = steps[:, OUTER] * steps[:, JOINT]
+        each = steps[:, OUTER] * steps[:, JOINT]
+        runs, streamed = float(each.sum()), float((each * steps[:, INNER]).sum())
         entries, sets = plan.n_entries, 0.0
         sample = sample_codes(source)
         if plan.items is not None:
             entries += plan.items.n_entries
             sets = mean_sets(sample, plan.items.columns, plan.items.common, plan.items.depth)
+            # A cell is added to the entries of all subsets of its items.
+            added = float(plan.terms.sizes[plan.items.chosen].sum()) * 2.0**plan.items.depth
+            runs, streamed = runs + added, streamed + added
         reached = count_reached(sample, plan.terms, source.n_rows) if solved else 0.0
         return cls(
             rows=source.n_rows,
@@ -65,9 +69,9 @@ class Workload:
             item=pass_dtype(plan, source.n_rows).itemsize,
             tables=plan.n_tables,
             entries=entries,
-            streamed=float((runs * steps[:, INNER]).sum()),
+            streamed=streamed,
             cleared=float(plan.terms.n_cells),
-            runs=float(runs.sum()),
+            runs=runs,
             steps=len(steps),
             sets=sets,
             parameters=reached * source.n_classes,

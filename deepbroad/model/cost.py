@@ -105,15 +105,15 @@ def _along(places: tuple[int, ...], values: tuple[float, ...], at: float) -> flo
 # Measured on two cores of an AMD EPYC (Zen 3) by `engine.calibration`.
 TYPICAL = Costs(
     lookups=(
-        (3.4, 4.1, 8.0, 24.0, 29.0),
-        (4.5, 5.0, 10.0, 27.0, 37.0),
+        (2.9, 3.9, 10.0, 21.0, 23.0),
+        (3.5, 4.5, 12.0, 24.0, 30.0),
     ),
-    step=100.0,
-    run=9.0,
-    number=1.2,
-    cleared=1.6,
-    softmaxes=(12.5, 33.0),
-    parameters=(20.0, 25.0, 50.0),
-    evaluation=300e3,
-    hand_over=30e3,
+    step=40.0,
+    run=5.5,
+    number=0.8,
+    cleared=0.75,
+    softmaxes=(11.0, 27.0),
+    parameters=(25.0, 50.0, 75.0),
+    evaluation=250e3,
+    hand_over=25e3,
 )
