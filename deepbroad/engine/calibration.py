@@ -4,11 +4,12 @@ Plans must not depend on the number of threads, so costs do not either: they are
 with all cores at work.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deepbroad.engine.cost_cache import load_costs, store_costs
 from deepbroad.engine.probes import Stopwatch, time_evaluations
@@ -26,6 +27,8 @@ from deepbroad.model.cost import (
 # fusion would be shorter on one thread.
 WORTH_SECONDS = 0.05
 WORTH_PLANNING = 0.2
+# Times that everything is measured.
+ROUNDS = 3
 
 _lock = Lock()
 
@@ -74,11 +77,11 @@ def measure_costs() -> Costs:
     """Measure all costs with every thread that this process may use; about a second."""
     with Threads() as threads:
         watch = Stopwatch(threads)
-        step, run, number, cleared = watch.building()
-        lookups = tuple(
-            rising(watch.lookup(size, entry) for size in TABLE_BYTES) for entry in ENTRY_BYTES
+        step, run, number, cleared = least(watch.building)
+        lookups = least(
+            lambda: [[watch.lookup(size, entry) for size in TABLE_BYTES] for entry in ENTRY_BYTES]
         )
-        softmaxes = tuple(watch.softmax(n) for n in SCORES)
+        softmaxes = least(lambda: [watch.softmax(n) for n in SCORES])
         evaluation = time_evaluations(threads, values=2)
         # What evaluations take beyond the fixed part goes with the parameters: few rows look up
         # few entries.
@@ -87,18 +90,19 @@ def measure_costs() -> Costs:
         )
         hand_over = watch.hand_over()
     return Costs(
-        lookups=lookups,
-        step=step,
-        run=run,
-        number=number,
-        cleared=cleared,
-        softmaxes=softmaxes,
+        # A larger table is never faster; only noise makes dips.
+        lookups=tuple(tuple(curve) for curve in np.maximum.accumulate(lookups, axis=1).tolist()),
+        step=float(step),
+        run=float(run),
+        number=float(number),
+        cleared=float(cleared),
+        softmaxes=tuple(softmaxes.tolist()),
         parameters=parameters,
         evaluation=evaluation,
         hand_over=hand_over,
     )
 
 
-def rising(measured: Iterable[float]) -> tuple[float, ...]:
-    """Return measurements without the dips that only noise can make."""
-    return tuple(np.maximum.accumulate(list(measured)).tolist())
+def least(measure: Callable[[], ArrayLike]) -> np.ndarray:
+    """Return the least of several rounds of measurements: neighbours are noisy for a while."""
+    return np.min([np.asarray(measure(), float) for _ in range(ROUNDS)], axis=0)

@@ -105,15 +105,15 @@ def _along(places: tuple[int, ...], values: tuple[float, ...], at: float) -> flo
 # Measured on two cores of an AMD EPYC (Zen 3) by `engine.calibration`.
 TYPICAL = Costs(
     lookups=(
-        (2.9, 3.9, 10.0, 21.0, 23.0),
-        (3.5, 4.5, 12.0, 24.0, 30.0),
+        (2.8, 3.8, 7.0, 18.0, 22.0),
+        (3.0, 4.2, 8.0, 20.0, 26.0),
     ),
     step=40.0,
     run=5.5,
     number=0.8,
     cleared=0.75,
-    softmaxes=(11.0, 27.0),
-    parameters=(25.0, 50.0, 75.0),
-    evaluation=250e3,
+    softmaxes=(10.5, 22.0),
+    parameters=(9.0, 27.0, 40.0),
+    evaluation=180e3,
     hand_over=25e3,
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deepbroad.engine import calibration, cost_cache
-from deepbroad.engine.calibration import costs_for, machine_costs, planning_costs, rising
+from deepbroad.engine.calibration import costs_for, least, machine_costs, planning_costs
 from deepbroad.engine.cost_cache import cache_folder, load_costs, machine_key, store_costs
 from deepbroad.engine.estimate import estimate_fit
 from deepbroad.engine.planning import make_plan
@@ -157,9 +157,12 @@ def test_measured_costs_can_be_kept(folder, monkeypatch):
     assert load_costs() == costs != TYPICAL
     assert np.min([np.min(value) for value in asdict(costs).values()]) >= 0
     assert costs.lookups[0][0] > 0
+    assert (np.diff(costs.lookups, axis=1) >= 0).all()
     assert min(costs.softmaxes) > 0
     assert costs.evaluation > 0
 
 
-def test_noise_makes_no_dips():
-    assert rising([1.0, 3.0, 2.0, 4.0]) == (1.0, 3.0, 3.0, 4.0)
+def test_the_least_of_all_rounds_counts():
+    rounds = iter([[3.0, 1.0], [2.0, 5.0], [4.0, 4.0]])
+    assert least(lambda: next(rounds)).tolist() == [2.0, 1.0]
+    assert next(rounds, None) is None
