@@ -1,25 +1,14 @@
 """What a fit will need, told before it starts."""
 
 from dataclasses import dataclass
-from math import comb
-from typing import NamedTuple
 
-import numpy as np
-
-from deepbroad.data.source import BLOCK_ROWS, Source
+from deepbroad.data.source import Source
 from deepbroad.engine.calibration import costs_for
+from deepbroad.engine.footprint import Footprint
 from deepbroad.engine.memory import format_bytes
-from deepbroad.engine.planning import must_be_compact, pass_dtype
 from deepbroad.engine.workload import Workload
-from deepbroad.kernels.expansion import STEP_WIDTH
-from deepbroad.kernels.vector import lane_count
+from deepbroad.model.cost import TYPICAL
 from deepbroad.model.plan import Plan
-from deepbroad.model.terms import Terms
-
-# Beside its history SciPy's L-BFGS-B works on 5 vectors; the objective and the search on 6 more.
-SOLVER_VECTORS = 11
-# More tuples than this are not listed to be measured.
-MAX_LISTED = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +18,8 @@ class Estimate:
     Attributes
     ----------
     rows, terms, cells : int
-        Training rows, tuples of attributes, and joint values of all tuples.
+        Training rows (identical ones once, where that saves much), tuples of attributes, and
+        joint values of all tuples.
     lookups, fused_lookups : int
         Table look-ups per row before and after fusion.
     bytes : int
@@ -55,73 +45,48 @@ class Estimate:
         )
 
 
-class Sizes(NamedTuple):
-    """What the memory of a fit depends on."""
-
-    rows: int
-    n_classes: int
-    n_groups: int
-    n_terms: int
-    cells: float
-    entries: float
-
-
-def fit_bytes(sizes: Sizes, item: int, history: int) -> float:
-    """Return the memory of a fit: counting, then solving where the solver remembers anything.
-
-    `item` is the bytes of one number in the tables.
-    """
-    rows, n_classes, n_groups, n_terms, cells, entries = sizes
-    block = min(rows, BLOCK_ROWS)
-    counted, scored = lane_count(n_classes), lane_count(n_classes - 1)
-    # The plan's codes, and the labels and weights that go with them.
-    held = rows * (n_groups * (4 if entries > 2**16 else 2) + 10)
-    counting = 8 * counted * (cells + entries + block)
-    solving = 8 * counted * cells + (16 + 2 * item) * cells * n_classes
-    if history:
-        parameters = min(cells, float(rows) * n_terms) * n_classes
-        solving = (
-            8 * counted * cells  # the counts stay
-            + parameters * (8 * (2 * history + SOLVER_VECTORS) + 2 * item)
-            + scored * ((item + 8) * cells + (2 * item + 8) * entries + (item + 1) * block)
-            + 2 * item * cells * n_classes  # the fitted scores and their scale
-        )
-    return held + max(counting, solving)
-
-
 def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) -> Estimate:
     """Return what a fit will need under a plan; `history` is 0 for a model that only counts."""
-    terms, n_classes, rows = plan.terms, source.n_classes, source.n_rows
-    cells, entries = terms.n_cells, plan.n_entries
-    sizes = Sizes(rows, n_classes, len(plan.groups), len(terms), cells, entries)
-    work = Workload.of(source, plan, solved=history > 0)
+    work = Workload.of(source, plan, solved=True)
     costs = costs_for(lambda costs: work.seconds(costs, n_threads))
+    size = Footprint.of(source, plan, work.parameters / source.n_classes)
     return Estimate(
-        rows=rows,
-        terms=len(terms),
-        cells=cells,
-        lookups=len(terms),
-        fused_lookups=plan.n_tables,
-        bytes=int(fit_bytes(sizes, pass_dtype(plan, rows).itemsize, history)),
+        rows=source.n_rows,
+        terms=len(plan.terms),
+        cells=plan.terms.n_cells,
+        lookups=len(plan.terms),
+        fused_lookups=plan.n_tables + round(work.sets),
+        bytes=int(size.total(history)),
         seconds_per_pass=work.seconds(costs, n_threads),
     )
 
 
-def unfused_bytes(
-    cardinalities: np.ndarray, n: int, *, rows: int, n_classes: int, history: int
-) -> float:
-    """Return the memory of a fit without fusion, from cardinalities alone."""
-    n_terms = comb(len(cardinalities), n)
-    # The list of tuples itself, its steps and its offsets.
-    listed = 8.0 * (2 * n + STEP_WIDTH + 4) * n_terms
-    if n_terms > MAX_LISTED:
-        return listed + 8.0 * n_terms * n_classes  # a cell each, at the very least
-    terms = Terms.of_order(n, cardinalities)
-    is_compact = must_be_compact(terms, rows)
-    cells = float(np.where(is_compact, np.minimum(terms.spaces, rows + 1), terms.spaces).sum())
-    n_groups = len(cardinalities) + int(is_compact.sum())
-    sizes = Sizes(rows, n_classes, n_groups, n_terms, cells, cells)
-    return fit_bytes(sizes, 4, history) + listed
+def estimate_unlisted(source: Source, n: int, *, history: int, n_threads: int) -> Estimate:
+    """Return about what a fit of all tuples would need where they are too many to list."""
+    size = Footprint.unlisted(
+        source.cardinalities, n, rows=source.n_rows, n_classes=source.n_classes
+    )
+    work = Workload(
+        rows=source.n_rows,
+        n_scores=source.n_classes - 1,
+        item=4,
+        tables=int(size.terms),
+        entries=int(size.entries),
+        streamed=size.entries,
+        cleared=size.cells,
+        runs=size.terms,
+        steps=int(size.terms),
+        parameters=size.reached * source.n_classes,
+    )
+    return Estimate(
+        rows=source.n_rows,
+        terms=int(size.terms),
+        cells=int(size.cells),
+        lookups=int(size.terms),
+        fused_lookups=int(size.terms),
+        bytes=int(size.total(history)),
+        seconds_per_pass=work.seconds(TYPICAL, n_threads),
+    )
 
 
 def refuse(needed: float, limit: int, alternatives: dict[int, float]) -> MemoryError:

@@ -7,11 +7,15 @@ from deepbroad.kernels.rows import FREE, hash_rows, number_rows, same_rows
 
 # Rows of unequal weights cost a little more each; merging fewer than this share would not pay.
 WORTH = 0.25
+# Fewer rows take no time anyway.
+MIN_ROWS = 8192
 
 
 def merge_rows(source: ArraySource) -> ArraySource:
     """Return the source with identical rows of a class merged, or as it is if they are few."""
     n_rows = source.n_rows
+    if n_rows < MIN_ROWS:
+        return source
     hashes = np.empty(n_rows, np.uint64)
     hash_rows(source.codes, source.labels, hashes)
     slots = np.full(1 << int(2 * n_rows).bit_length(), FREE, np.int32)

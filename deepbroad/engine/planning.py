@@ -67,9 +67,8 @@ def choose_compact(terms: Terms, source: Source, threads: Threads) -> np.ndarray
     if spaces.sum() * per_cell <= LARGE_MODEL:
         return compact
     # A compact term holds a code of 4 bytes for every row.
-    worth = spaces * per_cell > 2 * 4 * source.n_rows
-    if worth.any():
-        worth = np.flatnonzero(worth)
+    worth = np.flatnonzero(spaces * per_cell > 2 * 4 * source.n_rows)
+    if len(worth):
         seen = estimate_seen(terms, worth, source, threads)
         held = 4 * source.n_rows + seen * per_cell
         compact[worth[2 * held < spaces[worth] * per_cell]] = True

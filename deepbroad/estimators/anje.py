@@ -35,8 +35,14 @@ class AnJEClassifier(TableClassifier):
         Use only these tuples of n attributes, by name or index; None uses all.
     min_count : float, default=1
         A joint value of less weight than this is treated as one that training never had.
+    max_terms : int or None, default=None
+        Keep so many tuples: for each attribute the one that tells most about the class, and then
+        those that tell most beyond their parts (least conditional mutual information of a member
+        with the class, given the others). None keeps all that `memory_limit` allows.
     memory_limit : int, str or None, default=None
-        Refuse a fit that needs more, in bytes or as "4GB"; None: four fifths of what is free.
+        Memory that the fit may take beside its input, in bytes or as "4GB"; None: four fifths of
+        what is free. Where all tuples need more, the best are kept, as many as fit, and a warning
+        says so.
     n_jobs : int or None, default=None
         Threads; None and -1 use all cores. The result does not depend on it.
 
@@ -46,6 +52,10 @@ class AnJEClassifier(TableClassifier):
         The classes.
     n_features_in_, feature_names_in_
         Number of attributes and, for data frames, their names.
+    terms_ : list of tuples of str
+        The tuples of attributes in the model.
+    term_gains_ : ndarray of shape (n_terms,) or None
+        What each tells about the class beyond its parts, in nats, if they were screened.
     tables_ : mapping
         Scores and weights by the names of attributes, for instance ``tables_["a", "b"]``.
     intercept_ : ndarray of shape (n_classes,)
@@ -80,6 +90,7 @@ class AnJEClassifier(TableClassifier):
         categorical_features: Any = "auto",
         terms: Any = None,
         min_count: float = 1,
+        max_terms: int | None = None,
         memory_limit: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -89,6 +100,7 @@ class AnJEClassifier(TableClassifier):
         self.categorical_features = categorical_features
         self.terms = terms
         self.min_count = min_count
+        self.max_terms = max_terms
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 

@@ -1,8 +1,10 @@
 """What all classifiers share: from a table to a plan, and from fitted tables to predictions."""
 
 import logging
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +17,16 @@ from deepbroad.data.labels import Labels
 from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
 from deepbroad.data.weights import read_weights
-from deepbroad.engine.estimate import Estimate, estimate_fit, refuse, unfused_bytes
-from deepbroad.engine.memory import free_memory, parse_limit
-from deepbroad.engine.planning import group_source, make_plan, pass_dtype
+from deepbroad.engine.estimate import Estimate
+from deepbroad.engine.memory import format_bytes, parse_limit
+from deepbroad.engine.merging import merge_rows
+from deepbroad.engine.planning import group_source, pass_dtype
+from deepbroad.engine.provision import Provision, Wish, provide
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import (
+    check_count,
     check_depth,
     check_number,
     resolve_terms,
@@ -41,8 +46,14 @@ class Prepared:
     labels: Labels
     encoding: Encoding
     source: ArraySource
-    plan: Plan
-    estimate: Estimate
+    provision: Provision
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the fit."""
+        if self.provision.plan is None:
+            raise AssertionError("a fit has a plan: without one the provision was refused")
+        return self.provision.plan
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -54,6 +65,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     categorical_features: Any
     terms: Any
     min_count: float
+    max_terms: int | None
+    term_gains_: np.ndarray | None
     memory_limit: Any
     n_jobs: int | None
 
@@ -70,6 +83,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Raise ValueError for a parameter that no data could make valid."""
         check_number("smoothing", self.smoothing, above=0.0, included=True)
         check_number("min_count", self.min_count, above=0.0, included=False)
+        if self.max_terms is not None:
+            check_count("max_terms", self.max_terms, least=1)
         thread_count(self.n_jobs)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -91,18 +106,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             The fitted model.
         """
         limit = parse_limit(self.memory_limit)
-        prepared = self._prepare(X, y, sample_weight, limit=limit, reset=True)
-        logger.info("%s needs %s", type(self).__name__, prepared.estimate)
-        constant = np.flatnonzero(prepared.encoding.cardinalities == 1)
-        if len(constant):
-            names = [prepared.encoding.columns[c].name for c in constant]
-            logger.info("%d attributes have one value or bin only: %s", len(names), names[:20])
-        if prepared.estimate.bytes > limit:
-            raise self._refuse(prepared, limit)
         with Threads(self.n_jobs) as threads:
+            prepared = self._prepare(X, y, sample_weight, threads, limit=limit, reset=True)
+            self._announce(prepared, limit)
             plan = prepared.plan
             training = Training(
-                group_source(prepared.source, plan),
+                group_source(prepared.source, plan, threads),
                 plan,
                 smoothing=float(self.smoothing),
                 dtype=pass_dtype(plan, prepared.source.n_rows),
@@ -111,7 +120,27 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
             tables = self._fit_tables(training, prepared)
         self._keep(prepared.labels, prepared.encoding, tables)
+        scores = prepared.provision.scores
+        self.term_gains_ = None if scores is None else scores.gain
         return self
+
+    def _announce(self, prepared: Prepared, limit: int) -> None:
+        """Log what the fit will do, and warn where memory allows less than was asked for."""
+        provision = prepared.provision
+        logger.info("%s needs %s", type(self).__name__, provision.estimate)
+        constant = np.flatnonzero(prepared.encoding.cardinalities == 1)
+        if len(constant):
+            names = [prepared.encoding.columns[c].name for c in constant]
+            logger.info("%d attributes have one value or bin only: %s", len(names), names[:20])
+        if provision.by_limit:
+            warnings.warn(
+                f"All {provision.n_tuples:,} tuples of {self.n} attributes would take more memory "
+                f"than the {format_bytes(limit)} that memory_limit allows, so the model keeps the "
+                f"{len(prepared.plan.terms):,} that tell most about the class (`terms_`). Raise "
+                "memory_limit, lower n, or set max_terms to choose their number yourself.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _keep(self, labels: Labels, encoding: Encoding, tables: ScoreTables) -> None:
         """Hold a fitted model; model files come in here too."""
@@ -133,10 +162,22 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             Rows, terms, cells, look-ups per row before and after fusion, bytes and seconds per
             pass.
         """
-        return self._prepare(X, y, sample_weight, limit=free_memory(), reset=False).estimate
+        with Threads(self.n_jobs) as threads:
+            # Whatever it takes: a limit would only hide how much all tuples need.
+            prepared = self._prepare(X, y, sample_weight, threads, limit=inf, reset=False)
+        return prepared.provision.estimate
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, limit: int, reset: bool) -> Prepared:
-        """Read, check, encode and plan a training table, within a limit of memory if possible."""
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        threads: Threads,
+        *,
+        limit: float,
+        reset: bool,
+    ) -> Prepared:
+        """Read, check, encode and plan a training table within a limit of memory."""
         self._check_parameters()
         table = read_table(X)
         if reset:
@@ -151,26 +192,24 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             weights,
             categorical_features=self.categorical_features,
         )
-        source = ArraySource(
-            columns,
-            codes,
-            n_classes=labels.n_classes,
-            cardinalities=encoding.cardinalities,
-            weights=weights,
+        source = merge_rows(
+            ArraySource(
+                columns,
+                codes,
+                n_classes=labels.n_classes,
+                cardinalities=encoding.cardinalities,
+                weights=weights,
+            )
         )
-        if self.terms is None:
-            # Before any list of tuples is made: there may be billions.
-            alternatives = self._unfused_bytes(source)
-            if alternatives[n] > limit:
-                raise refuse(alternatives[n], limit, alternatives)
-        terms = resolve_terms(self.terms, n, encoding)
-        plan = make_plan(source, terms, min_count=self.min_count)
-        estimate = self._estimate(source, plan)
-        if estimate.bytes > limit:
-            # Fused tables can be larger than the cells that they are built from.
-            plan = make_plan(source, terms, fuse=False, min_count=self.min_count)
-            estimate = self._estimate(source, plan)
-        return Prepared(labels, encoding, source, plan, estimate)
+        wish = Wish(
+            n,
+            terms=None if self.terms is None else resolve_terms(self.terms, n, encoding),
+            max_terms=self.max_terms,
+            min_count=self.min_count,
+            history=self._history,
+        )
+        provision = provide(source, wish, limit, threads)
+        return Prepared(labels, encoding, source, provision)
 
     def _read_labels(
         self, y: Any, weights: np.ndarray | None
@@ -187,30 +226,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"{labels.classes.tolist()[0]!r}."
             )
         return labels, codes, weights
-
-    def _estimate(self, source: ArraySource, plan: Plan) -> Estimate:
-        return estimate_fit(
-            source, plan, history=self._history, n_threads=thread_count(self.n_jobs)
-        )
-
-    def _unfused_bytes(self, source: ArraySource) -> dict[int, float]:
-        """Return what a fit of each depth up to n would need without fusion."""
-        return {
-            n: unfused_bytes(
-                source.cardinalities,
-                n,
-                rows=source.n_rows,
-                n_classes=source.n_classes,
-                history=self._history,
-            )
-            for n in range(1, int(self.n) + 1)
-        }
-
-    def _refuse(self, prepared: Prepared, limit: int) -> MemoryError:
-        """Return the error of a fit past its memory limit, with the depths that would fit."""
-        alternatives = self._unfused_bytes(prepared.source)
-        del alternatives[int(self.n)]
-        return refuse(prepared.estimate.bytes, limit, alternatives)
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the codes of a table to predict."""
@@ -301,6 +316,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Fitted tables by the names of their attributes, for instance ``tables_["a", "b"]``."""
         check_is_fitted(self, "classes_")
         return NamedTables(self._scorer.model, self._encoding, self.classes_)
+
+    @property
+    def terms_(self) -> list[tuple[str, ...]]:
+        """The tuples of attributes that the model has: all of them, or those that were kept."""
+        check_is_fitted(self, "classes_")
+        terms = self._scorer.model.plan.terms
+        names = [column.name for column in self._encoding.columns]
+        return [tuple(names[c] for c in sorted(row) if c >= 0) for row in terms.members.tolist()]
 
     @property
     def attributes_(self) -> dict[str, list[str]]:

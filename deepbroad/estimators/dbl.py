@@ -48,8 +48,14 @@ class DBLClassifier(DiscriminativeClassifier):
         Use only these tuples of n attributes, by name or index; None uses all.
     min_count : float, default=1
         A joint value of less weight than this is treated as one that training never had.
+    max_terms : int or None, default=None
+        Keep so many tuples: for each attribute the one that tells most about the class, and then
+        those that tell most beyond their parts (least conditional mutual information of a member
+        with the class, given the others). None keeps all that `memory_limit` allows.
     memory_limit : int, str or None, default=None
-        Refuse a fit that needs more, in bytes or as "4GB"; None: four fifths of what is free.
+        Memory that the fit may take beside its input, in bytes or as "4GB"; None: four fifths of
+        what is free. Where all tuples need more, the best are kept, as many as fit, and a warning
+        says so.
     warm_start : bool, default=False
         Start from the scores of the previous fit.
     callbacks : list of callables or None, default=None
@@ -74,6 +80,10 @@ class DBLClassifier(DiscriminativeClassifier):
         F after each iteration, the start first, and at each pass.
     status_ : str
         Why the solver ended: "converged", "max_iter", "stopped", "interrupted" or "stalled".
+    terms_ : list of tuples of str
+        The tuples of attributes in the model.
+    term_gains_ : ndarray of shape (n_terms,) or None
+        What each tells about the class beyond its parts, in nats, if they were screened.
     tables_ : mapping
         Scores and weights by the names of attributes, for instance ``tables_["a", "b"]``.
     intercept_ : ndarray of shape (n_classes,)
@@ -115,6 +125,7 @@ class DBLClassifier(DiscriminativeClassifier):
         categorical_features: Any = "auto",
         terms: Any = None,
         min_count: float = 1,
+        max_terms: int | None = None,
         memory_limit: Any = None,
         warm_start: bool = False,
         callbacks: Any = None,
@@ -132,6 +143,7 @@ class DBLClassifier(DiscriminativeClassifier):
         self.categorical_features = categorical_features
         self.terms = terms
         self.min_count = min_count
+        self.max_terms = max_terms
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callbacks = callbacks

@@ -54,7 +54,7 @@ class DiscriminativeClassifier(TableClassifier):
         solver = LBFGS(
             max_iter=int(self.max_iter),
             tol=float(self.tol),
-            history=self._history,
+            history=prepared.provision.history,
             preconditioning=PRECONDITIONING[self.solver],
         )
         callbacks = check_callbacks(self.callbacks)

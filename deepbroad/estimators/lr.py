@@ -26,8 +26,8 @@ class LRClassifier(DiscriminativeClassifier):
         Depth: how many attributes a tuple joins. 1 is plain logistic regression on one-hot values.
     alpha : float, default=1.0
         Strength of the penalty, on the scale of the sum over rows. The paper has 0.01.
-    solver, max_iter, tol, class_weight, categorical_features, terms, min_count, memory_limit, \
-warm_start, callbacks, n_jobs, verbose
+    solver, max_iter, tol, class_weight, categorical_features, terms, min_count, max_terms, \
+memory_limit, warm_start, callbacks, n_jobs, verbose
         As in `DBLClassifier`.
 
     Attributes
@@ -64,6 +64,7 @@ evaluation_curve_, status_, tables_, intercept_
         categorical_features: Any = "auto",
         terms: Any = None,
         min_count: float = 1,
+        max_terms: int | None = None,
         memory_limit: Any = None,
         warm_start: bool = False,
         callbacks: Any = None,
@@ -79,6 +80,7 @@ evaluation_curve_, status_, tables_, intercept_
         self.categorical_features = categorical_features
         self.terms = terms
         self.min_count = min_count
+        self.max_terms = max_terms
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callbacks = callbacks

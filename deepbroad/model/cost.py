@@ -16,7 +16,7 @@ LINE = 64  # bytes that a cache moves at once
 TABLE_BYTES = (1 << 16, 1 << 20, 1 << 23, 1 << 25, 1 << 26)  # all tables together
 ENTRY_BYTES = (4, 32)  # one table entry
 SCORES = (1, 8)
-PARAMETERS = (1 << 13, 1 << 15, 1 << 18)
+PARAMETERS = (1 << 13, 1 << 16, 1 << 19)
 # A softmax in double precision, and one of rows that are longer than a vector, which are
 # transposed with a stride: ratios are much the same everywhere, and compiling takes seconds.
 DOUBLE_SOFTMAX = 4.0

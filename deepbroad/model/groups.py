@@ -199,7 +199,8 @@ class KeyWeights:
     """Keys that blocks of rows show, and the weight of the rows of each."""
 
     def __init__(self) -> None:
-        self.keys, self.weights = np.empty(0, np.int64), np.empty(0)
+        self.keys: np.ndarray = np.empty(0, np.int64)
+        self.weights: np.ndarray = np.empty(0)
 
     def add(self, group: Group, codes: np.ndarray, weights: np.ndarray) -> None:
         """Take in a block of rows."""

@@ -70,7 +70,7 @@ class Objective:
     @property
     def start(self) -> np.ndarray:
         """The flat vector to start from."""
-        start = np.broadcast_to(self.design.start, self.design.scale.shape)
+        start = np.broadcast_to(np.asarray(self.design.start, np.float64), self.design.scale.shape)
         return self.join(self.design.class_start, start)
 
     @property
@@ -82,8 +82,8 @@ class Objective:
 
     @staticmethod
     def join(classes: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Return one flat vector of class terms and cells."""
-        return np.concatenate([classes, np.ravel(cells)])
+        """Return one flat vector of class terms and cells, in the dtype of the cells."""
+        return np.concatenate([np.asarray(classes, np.asarray(cells).dtype), np.ravel(cells)])
 
     def split(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return views of the class terms (C,) and the cells (n_reached, C) of a flat vector."""

@@ -152,6 +152,8 @@ def _describe(model: TableClassifier, kind: Kind) -> dict[str, np.ndarray]:
     text = json.dumps(description, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for curve in kind.curves:
         tensors[curve] = np.asarray(getattr(model, curve), np.float64)
+    if model.term_gains_ is not None:
+        tensors["term_gains"] = model.term_gains_
     if not np.isfinite(tables.class_scores).all() or not np.isfinite(tables.scores).all():
         raise ModelFileError("its scores are not finite numbers")
     return {
@@ -223,6 +225,9 @@ def _build(kind: Kind, tensors: Tensors, file_size: int) -> TableClassifier:
     class_scores = tensors.take("class_scores", ["float64"], (labels.n_classes,))
     tables = unpack_cells(tensors, plan, class_scores)
     _set_fit(model, kind, fit, tensors)
+    model.term_gains_ = None
+    if "term_gains" in tensors:
+        model.term_gains_ = tensors.take("term_gains", ["float64"], (len(plan.terms),))
     tensors.finish()
     model.n_features_in_ = len(encoding.names)
     if named:

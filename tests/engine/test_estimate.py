@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from deepbroad.engine.estimate import estimate_fit, refuse, unfused_bytes
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.estimate import estimate_fit, estimate_unlisted, refuse
 from deepbroad.engine.planning import make_plan
 from deepbroad.model.terms import Terms
 from tests.engine.problems import draw_problem
@@ -42,15 +43,16 @@ def test_the_quick_estimate_from_cardinalities_is_near_that_of_an_unfused_plan(n
     problem, _, _ = estimate(n)
     plan = make_plan(problem.source(), Terms.of_order(n, problem.cardinalities), fuse=False)
     full = estimate_fit(problem.source(), plan, history=history, n_threads=1).bytes
-    quick = unfused_bytes(
-        problem.cardinalities, n, rows=500, n_classes=problem.n_classes, history=history
-    )
-    assert full / 2 < quick < full * 2
+    quick = estimate_unlisted(problem.source(), n, history=history, n_threads=1)
+    assert full / 2 < quick.bytes < full * 2
+    assert quick.terms == len(plan.terms)
+    assert quick.cells == plan.terms.n_cells
 
 
 def test_the_quick_estimate_lists_no_tuples():
     # 10**15 tuples: this would not return if it did.
-    assert unfused_bytes(np.full(1000, 10), 6, rows=10, n_classes=2, history=10) > 1e17
+    source = ArraySource(np.zeros((1000, 10), np.uint8), np.arange(10) % 2, 2, np.full(1000, 10))
+    assert estimate_unlisted(source, 6, history=10, n_threads=1).bytes > 1e17
 
 
 def test_an_estimate_reads_as_a_sentence():

@@ -1,13 +1,10 @@
 """What a fit will need, told beforehand, and refused where it is too much."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
-from deepbroad.engine.memory import parse_limit
 from tests.estimators.tables import categorical_table
 
 
@@ -45,33 +42,40 @@ def test_counting_needs_less_than_fitting():
 
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("model", [AnJEClassifier, DBLClassifier, LRClassifier])
-def test_a_refused_fit_says_which_depth_would_fit_and_that_depth_does(model, n_classes):
+def test_where_all_tuples_need_too_much_the_best_are_kept_and_that_is_said(model, n_classes):
     X, y = wide_table(n_classes=n_classes)
-    limit = model(n=2).estimate(X, y).bytes + 10_000
-    with pytest.raises(MemoryError, match="memory_limit allows") as error:
-        model(n=3, memory_limit=limit).fit(X, y)
-    message = str(error.value)
-    assert "or raise memory_limit" in message
-    for n in (1, 2):
-        if f"n={n} would need" in message:
-            assert model(n=n, memory_limit=limit).estimate(X, y).bytes <= limit
-            break
-    else:
-        pytest.fail(f"no depth was offered: {message}")
+    limit = model(n=2).estimate(X, y).bytes
+    needed = model(n=3).estimate(X, y)
+    assert limit < needed.bytes / 4
+    with pytest.warns(UserWarning, match="1,140 tuples .* tell most about the class") as announced:
+        fitted = model(n=3, memory_limit=limit).fit(X, y)
+    assert len(announced) == 1
+    assert 20 / 3 < len(fitted.terms_) < 1140
+    assert len(fitted.term_gains_) == len(fitted.terms_)
+    assert f"the {len(fitted.terms_):,} that tell most" in str(announced[0].message)
+    kept = model(n=3, terms=fitted.terms_, memory_limit=limit)
+    np.testing.assert_array_equal(kept.fit(X, y).predict_proba(X), fitted.predict_proba(X))
 
 
-def test_the_depth_offered_fits_for_many_classes_too():
-    X, y = wide_table(rows=2000, n_classes=100)
-    estimates = {n: AnJEClassifier(n=n).estimate(X, y).bytes for n in (1, 2)}
-    limit = estimates[2] - 1
-    with pytest.raises(MemoryError) as error:
-        AnJEClassifier(n=2, memory_limit=limit).fit(X, y)
-    offered = re.search(r"n=1 would need about ([\d.]+ \w+)\.", str(error.value))
-    assert parse_limit(offered[1]) > 0.5 * estimates[1]
-    tight = estimates[1] // 2
-    with pytest.raises(MemoryError) as error:
-        AnJEClassifier(n=2, memory_limit=tight).fit(X, y)
-    assert "would need" not in str(error.value), "n=1 does not fit either"
+def test_as_many_tuples_are_kept_as_max_terms_says():
+    X, y = wide_table(a=8)
+    y = (X["c1"].astype(int) + X["c5"].astype(int)) % 2
+    model = AnJEClassifier(n=2, max_terms=4).fit(X, y)
+    assert len(model.terms_) == 4
+    assert ("c1", "c5") in model.terms_
+    assert model.terms_[int(np.argmax(model.term_gains_))] == ("c1", "c5")
+    few = AnJEClassifier(n=2, max_terms=1, terms=[("c0", "c1"), ("c1", "c5"), ("c6", "c7")])
+    assert few.fit(X, y).terms_ == [("c1", "c5")]
+    every = AnJEClassifier(n=2, max_terms=1000).fit(X, y)
+    assert len(every.terms_) == 28
+    assert every.term_gains_ is None
+
+
+def test_terms_that_were_asked_for_are_never_dropped():
+    X, y = wide_table()
+    model = LRClassifier(n=2, terms=[("c0", "c1"), ("c2", "c3")], memory_limit=1000)
+    with pytest.raises(MemoryError, match="memory_limit allows"):
+        model.fit(X, y)
 
 
 def test_a_limit_too_small_for_any_depth_offers_none():
@@ -80,10 +84,21 @@ def test_a_limit_too_small_for_any_depth_offers_none():
         LRClassifier(n=2, memory_limit=1000).fit(X, y)
 
 
-def test_billions_of_tuples_are_refused_before_they_are_listed():
-    X, y = wide_table(a=200, rows=20)
-    with pytest.raises(MemoryError, match=r"This fit needs about .* [GT]B"):
-        DBLClassifier(n=8).fit(X, y)
+def test_a_limit_for_a_smaller_depth_alone_says_so():
+    X, y = wide_table(a=200, rows=2000)
+    limit = AnJEClassifier(n=1).estimate(X, y).bytes + 400_000
+    with pytest.raises(MemoryError, match="n=1 would need about"):
+        AnJEClassifier(n=2, memory_limit=limit).fit(X, y)
+
+
+def test_billions_of_tuples_are_never_listed():
+    X, y = wide_table(a=200, rows=20, values=3)
+    estimate = DBLClassifier(n=8).estimate(X, y)
+    assert estimate.terms > 10**13
+    assert estimate.bytes > 10**14
+    with pytest.warns(UserWarning, match="tell most about the class"):
+        model = AnJEClassifier(n=8, memory_limit="1GB").fit(X, y)
+    assert len(model.terms_[0]) == 8
 
 
 def test_a_limit_that_suffices_changes_nothing():

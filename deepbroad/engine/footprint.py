@@ -1,0 +1,196 @@
+"""How many bytes a fit takes, phase by phase; each line is an array that some module allocates."""
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from deepbroad.data.source import BLOCK_ROWS, Source
+from deepbroad.engine.planning import pass_dtype
+from deepbroad.kernels.expansion import STEP_WIDTH
+from deepbroad.kernels.vector import lane_count
+from deepbroad.model.groups import code_dtype
+from deepbroad.model.plan import Plan
+from deepbroad.model.terms import Terms
+from deepbroad.solvers.lbfgs import SMALL
+
+# What a fit of next to nothing takes: Python objects, names of values, buffers of threads.
+FLOOR = 300_000
+# Vectors of numbers that reading and discretising a column, or hashing rows, holds at a time.
+COLUMN_VECTORS = 6
+# The solver's point, its gradient, and both of the next trial, in double precision.
+SOLVER_VECTORS = 4
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The sizes that the memory of a fit follows from.
+
+    Attributes
+    ----------
+    rows, columns, n_classes, terms, depth : float
+        Of the training table and the model.
+    cells, reached : float
+        Cells of all terms, and those that some row reaches.
+    entries, item_entries : float
+        Of fused and compact tables, and of sets of items.
+    held : float
+        Bytes of the rows as the plan codes them.
+    listed : float
+        Bytes of the lists of terms and steps.
+    item, whole : int
+        Bytes of a number in tables, and of a count.
+    double : bool
+        Whether sums over blocks are kept in double precision beside.
+    """
+
+    rows: float
+    columns: float
+    n_classes: int
+    terms: float
+    depth: int
+    cells: float
+    reached: float
+    entries: float
+    item_entries: float
+    held: float
+    listed: float
+    item: int
+    whole: int
+    double: bool
+
+    @classmethod
+    def of(cls, source: Source, plan: Plan, reached: float) -> "Footprint":
+        """Measure a plan, `reached` of whose cells some row reaches."""
+        rows, terms = source.n_rows, plan.terms
+        coded = len(plan.groups) * code_dtype(plan.groups).itemsize
+        entries = plan.n_entries
+        items = 0.0
+        item_rows = 0.0
+        if plan.items is not None:
+            items = plan.items.n_entries
+            item_rows = 8.0 + 4.0 * mean_items(source, plan)
+        item = pass_dtype(plan, rows).itemsize
+        depth = terms.members.shape[1]
+        return cls(
+            rows=rows,
+            columns=len(terms.cardinalities),
+            n_classes=source.n_classes,
+            terms=len(terms),
+            depth=depth,
+            cells=terms.n_cells,
+            reached=reached,
+            entries=entries,
+            item_entries=items,
+            held=rows * (coded + item_rows + 10.0),
+            listed=listed_bytes(len(terms), depth, plan.n_tables),
+            item=item,
+            whole=4 if rows < 2**24 else 8,
+            double=item == 8
+            or (rows > BLOCK_ROWS and entries * 8 <= BLOCK_ROWS * max(plan.n_tables, 1)),
+        )
+
+    @classmethod
+    def unlisted(
+        cls, cardinalities: np.ndarray, n: int, *, rows: int, n_classes: int
+    ) -> "Footprint":
+        """Guess from the cardinalities alone what all tuples of n columns take, unfused."""
+        terms = float(comb(len(cardinalities), n))
+        cells = count_cells(cardinalities, n)
+        reached = min(cells, rows * terms)
+        return cls(
+            rows, len(cardinalities), n_classes, terms, n, min(cells, reached + terms), reached,
+            reached, 0.0, rows * (len(cardinalities) + 10.0),
+            listed_bytes(terms, n, terms), 4, 4, False,
+        )  # fmt: skip
+
+    @classmethod
+    def bare(cls, source: Source, terms: Terms, reached: float) -> "Footprint":
+        """Measure the least that a model of these terms takes: cells that rows reach, no more."""
+        depth = terms.members.shape[1]
+        columns = len(terms.cardinalities)
+        return cls(
+            source.n_rows, columns, source.n_classes, len(terms), depth, reached, reached,
+            0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 4, 4, False,
+        )  # fmt: skip
+
+    @property
+    def encoding(self) -> float:
+        """Bytes while columns are read, discretised and coded, and rows merged."""
+        return self.rows * (self.columns + 8.0 * COLUMN_VECTORS)
+
+    @property
+    def counts(self) -> float:
+        """Bytes of the counts, which stay."""
+        return self.whole * self.cells * self.n_classes
+
+    @property
+    def counting(self) -> float:
+        """Bytes while rows are counted, beside what is held."""
+        lanes = lane_count(self.n_classes)
+        block = min(self.rows, BLOCK_ROWS)
+        return 8.0 * lanes * (self.cells + self.entries + self.item_entries + block) + self.counts
+
+    def solving(self, history: int) -> float:
+        """Bytes while a solver that remembers so many pairs works, beside what is held."""
+        parameters = self.reached * self.n_classes
+        remembered = 4 if parameters > SMALL else 8
+        lanes = lane_count(self.n_classes - 1)
+        summed = 8 if self.double else self.item
+        buffer = self.item if self.double and self.item == 4 else 0
+        block = min(self.rows, BLOCK_ROWS)
+        return (
+            self.counts
+            + 4 * self.reached
+            + parameters * (8 * SOLVER_VECTORS + (2 * history + 2) * remembered)
+            + parameters * 3 * self.item  # scale and curvature
+            + lanes * self.cells * (self.item + summed)
+            + lanes * self.entries * (self.item + summed + buffer)
+            + lanes * self.item_entries * 16
+            + block * (lanes * self.item + 16)
+        )
+
+    @property
+    def finishing(self) -> float:
+        """Bytes while the fitted scores are written, beside what is held."""
+        parameters = self.reached * self.n_classes
+        return (
+            self.counts + parameters * (8 + self.item) + 3 * self.item * self.cells * self.n_classes
+        )
+
+    def total(self, history: int) -> float:
+        """Bytes of the fit at its largest; `history` is 0 for a model that only counts."""
+        phases = [self.counting]
+        if history:
+            phases += [self.solving(history), self.finishing]
+        else:
+            phases.append(self.counts + 3 * self.item * self.cells * self.n_classes)
+        planned = self.rows * self.columns + self.held + self.listed + max(phases)
+        return FLOOR + max(self.encoding, planned)
+
+
+def listed_bytes(terms: float, depth: int, tables: float) -> float:
+    """Return the bytes of the list of terms, their sizes and offsets, and the steps of tables."""
+    return 8.0 * (terms * (2 * depth + 4) + tables * (3 * depth + STEP_WIDTH + 2))
+
+
+def mean_items(source: Source, plan: Plan) -> float:
+    """Return how many items a row has on average."""
+    if plan.items is None:
+        return 0.0
+    rows = items = 0
+    for block in source.blocks():
+        step = max(1, len(block.labels) // 1024)
+        sample = np.ascontiguousarray(block.codes[:, ::step])
+        items += len(plan.items.rows(sample)[0].items)
+        rows += sample.shape[1]
+    return items / max(rows, 1)
+
+
+def count_cells(cardinalities: np.ndarray, n: int) -> float:
+    """Return how many cells all tuples of n columns have: e_n of the cardinalities."""
+    sums = np.zeros(n + 1)
+    sums[0] = 1.0
+    for v in np.asarray(cardinalities, float):
+        sums[1:] += v * sums[:-1]
+    return float(sums[n])
