@@ -161,7 +161,7 @@ def time_evaluations(threads: Threads, values: int) -> float:
         np.arange(values) % 2,
         n_classes=2,
         cardinalities=cardinalities,
-        weights=np.exp(4.0 * random.normal(size=values)),
+        weights=np.exp(1.5 * random.normal(size=values)),
     )
     dtype = np.dtype(np.float32)
     training = Training(source, plan, smoothing=1.0, dtype=dtype, threads=threads)

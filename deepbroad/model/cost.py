@@ -113,7 +113,7 @@ TYPICAL = Costs(
     number=0.8,
     cleared=0.75,
     softmaxes=(10.5, 22.0),
-    parameters=(9.0, 27.0, 40.0),
+    parameters=(25.0, 38.0, 45.0),
     evaluation=180e3,
     hand_over=25e3,
 )
