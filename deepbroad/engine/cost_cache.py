@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from deepbroad.model.cost import TYPICAL, Costs
+from deepbroad.model.cost import TYPICAL, VERSION, Costs
 
 FILE = "costs.json"
 FOLDER_VARIABLE = "DEEPBROAD_CACHE"
@@ -37,7 +37,7 @@ def machine_key() -> str:
     """Return what the costs depend on: processor, cores, and what compiled the kernels."""
     return (
         f"{cpu_model()}, {os.cpu_count()} cores, "
-        f"numba {numba.__version__}, deepbroad {version('deepbroad')}"
+        f"numba {numba.__version__}, deepbroad {version('deepbroad')}, costs {VERSION}"
     )
 
 

@@ -98,6 +98,12 @@ def test_machines_that_share_a_folder_keep_their_own_costs(folder, monkeypatch):
     assert [path.name for path in folder.iterdir()] == [cost_cache.FILE]
 
 
+def test_measurements_of_an_older_model_of_costs_are_not_read(folder, monkeypatch):
+    store_costs(MEASURED)
+    monkeypatch.setattr(cost_cache, "VERSION", cost_cache.VERSION + 1)
+    assert load_costs() is None
+
+
 @pytest.mark.parametrize(
     ("platform", "variable", "expected"),
     [
