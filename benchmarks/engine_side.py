@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
-from deepbroad.engine.planning import group_source, make_plan, pass_dtype
+from deepbroad.engine.passes import pass_dtype
+from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Family, Training
 from deepbroad.kernels.threads import Threads
@@ -64,7 +65,7 @@ def prepare(X: pa.Table, y: NDArray[Any], n: int) -> Prepared:
     source = ArraySource(
         codes, labels, n_classes=classes.size, cardinalities=encoding.cardinalities
     )
-    plan = make_plan(source, Terms.of_order(n, encoding.cardinalities))
+    plan = Planner(source, Terms.of_order(n, encoding.cardinalities)).cheapest()
     # The pool stays open until the process ends.
     threads = Threads(THREADS).__enter__()
     training = Training(

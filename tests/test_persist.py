@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 import deepbroad
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier, ModelFileError
 from deepbroad.datasets import poker_hand
-from deepbroad.engine import planning
+from deepbroad.engine import passes
 from deepbroad.persist import values
 
 CLASSES = [AnJEClassifier, DBLClassifier, LRClassifier]
@@ -115,7 +115,7 @@ def test_a_model_of_mixed_columns_survives(cls, n, tmp_path):
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("cls", CLASSES)
 def test_a_model_of_single_precision_survives(cls, n, tmp_path, monkeypatch):
-    monkeypatch.setattr(planning, "CHEAP_PASS", 0)
+    monkeypatch.setattr(passes, "CHEAP_PASS", 0)
     X, y = poker_hand(5000, seed=0, return_X_y=True)
     model = cls(n=n).set_params(**{} if cls is AnJEClassifier else {"max_iter": 3})
     with warnings.catch_warnings():

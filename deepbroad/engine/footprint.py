@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
-from deepbroad.engine.planning import pass_dtype
+from deepbroad.engine.passes import pass_dtype
 from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.groups import code_dtype

@@ -101,7 +101,7 @@ class ItemTables:
 
     def _ranges(self, rows: RowItems) -> list[tuple[int, int]]:
         """Return ranges of items that are the largest of about equally many sets."""
-        if self.threads.count == 1:
+        if self.threads.count == 1 or self.items.n_items == 0:
             return [(0, self.items.n_items)]
         inside = rows.items[rows.starts[0] : rows.starts[-1]]
         # An item that is the k-th of its row is the largest of about C(k, n - 1) sets.

@@ -19,8 +19,17 @@ from deepbroad.model.plan import Plan
 
 # Rows handed to a thread at least; below, a pass runs in the calling thread.
 MIN_ROWS = 8 * TILE
+# Below this many look-ups and entries a pass takes a few milliseconds at any precision.
+CHEAP_PASS = 1_000_000
 # With fewer tables than this, rows are split too, each part adding to a copy of its own.
 MIN_SCATTER_TASKS = 4
+
+
+def pass_dtype(plan: Plan, rows: int) -> np.dtype:
+    """Return float64 where a pass is cheap anyway, float32 where speed and memory count."""
+    entries = plan.n_entries + (0 if plan.items is None else plan.items.n_entries)
+    cheap = rows * plan.n_tables + entries <= CHEAP_PASS
+    return np.dtype(np.float64 if cheap else np.float32)
 
 
 class Scatter:

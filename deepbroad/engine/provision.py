@@ -11,7 +11,8 @@ from math import ceil, comb
 from deepbroad.data.source import Source
 from deepbroad.engine.estimate import Estimate, estimate_fit, estimate_unlisted, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
-from deepbroad.engine.planning import make_plan, sample_codes
+from deepbroad.engine.memory import free_memory
+from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import count_reached
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.information import Scores
@@ -99,9 +100,9 @@ class Provider:
         if self.n_tuples > MAX_LISTED or least > self.limit:
             return Provision(None, self._guess(n), history, self.n_tuples)
         terms = Terms.of_order(n, self.source.cardinalities)
-        reached = count_reached(sample_codes(self.source), terms, self.source.n_rows)
+        reached = count_reached(self.source, terms)
         bare = Footprint.bare(self.source, terms, reached).total(min(history, SHORT_HISTORY))
-        if bare > self.limit:
+        if bare > min(self.limit, free_memory()):
             # Not even the cells that rows reach fit: no plan can help.
             estimate = replace(self._guess(n), bytes=int(bare))
             return Provision(None, estimate, history, self.n_tuples)
@@ -116,17 +117,16 @@ class Provider:
         """Return the cheapest plan of some terms that fits, or the smallest."""
         wish = self.wish
         histories = sorted({wish.history, min(wish.history, SHORT_HISTORY)}, reverse=True)
+        planner = Planner(self.source, terms, min_count=wish.min_count, threads=self.threads)
         found = []
-        for fuse in (True, False):
-            # Fused tables can be larger than the cells that they are built from.
-            plan = make_plan(
-                self.source, terms, fuse=fuse, min_count=wish.min_count, threads=self.threads
-            )
+        # Fused tables can be larger than the cells that they are built from.
+        for plan in (planner.cheapest, planner.single):
+            made = plan()
             for history in histories:
                 estimate = estimate_fit(
-                    self.source, plan, history=history, n_threads=self.threads.count
+                    self.source, made, history=history, n_threads=self.threads.count
                 )
-                found.append(Provision(plan, estimate, history, self.n_tuples, scores, by_limit))
+                found.append(Provision(made, estimate, history, self.n_tuples, scores, by_limit))
                 if self._fits(found[-1]):
                     return found[-1]
         return min(found, key=lambda one: one.estimate.bytes)

@@ -6,16 +6,18 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.fused import WORTH_THREADS
-from deepbroad.engine.passes import MIN_ROWS
-from deepbroad.engine.planning import ITEM_LOOKUP, mean_sets, pass_dtype, sample_codes
+from deepbroad.engine.passes import MIN_ROWS, pass_dtype
+from deepbroad.engine.sampling import MAX_SPACE, estimate_seen, mean_sets, sample_codes
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import Costs
 from deepbroad.model.plan import Plan
-from deepbroad.model.terms import NONE, Terms
+from deepbroad.model.terms import Terms
 
 # Terms whose cells are counted in a sample of rows, to tell how many cells rows reach.
-SAMPLE_TERMS = 64
+SAMPLE_TERMS = 1024
+# How many times dearer the look-up of a set of items is than one in a fused table.
+ITEM_LOOKUP = 4.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Workload:
             # A cell is added to the entries of all subsets of its items.
             added = float(plan.terms.sizes[plan.items.chosen].sum()) * 2.0**plan.items.depth
             runs, streamed = runs + added, streamed + added
-        reached = count_reached(sample, plan.terms, source.n_rows) if solved else 0.0
+        reached = count_reached(source, plan.terms) if solved else 0.0
         return cls(
             rows=source.n_rows,
             n_scores=source.n_classes - 1,
@@ -103,34 +105,19 @@ class Workload:
         return nanoseconds * 1e-9
 
 
-def count_reached(sample: np.ndarray, terms: Terms, rows: int) -> float:
-    """Estimate how many cells some of the `rows` rows reach, from a sample of them.
+def count_reached(source: Source, terms: Terms) -> float:
+    """Estimate how many cells some row reaches.
 
-    Compact terms know. Of the others a few are looked at, and all are taken to be alike in the
+    Compact terms know. Of the others some are looked at, and all are taken to be alike in the
     share of the cells that rows could reach at most.
     """
     known = float(terms.sizes[terms.is_compact].sum())
-    dense = np.flatnonzero(~terms.is_compact)
-    bounds = np.minimum(terms.sizes[dense], rows).astype(float)
-    if not len(dense) or not sample.shape[1]:
-        return known + float(bounds.sum())
+    dense = np.flatnonzero(~terms.is_compact & (terms.spaces <= MAX_SPACE))
+    if not len(dense):
+        return known + float(np.minimum(terms.sizes, source.n_rows)[~terms.is_compact].sum())
+    bounds = np.minimum(terms.sizes[dense], source.n_rows).astype(float)
     chosen = np.arange(len(dense))
     if len(dense) > SAMPLE_TERMS:
         chosen = np.random.default_rng(0).choice(len(dense), SAMPLE_TERMS, replace=False)
-    found = np.array([estimate_distinct(sample, terms, int(dense[c]), rows) for c in chosen])
-    found = np.minimum(found, bounds[chosen]).sum()
+    found = estimate_seen(terms, dense[chosen], source).sum()
     return known + float(found / bounds[chosen].sum() * bounds.sum())
-
-
-def estimate_distinct(sample: np.ndarray, terms: Terms, term: int, rows: int) -> float:
-    """Estimate how many joint values of a term all rows show (Chao's estimator, 1984)."""
-    members = terms.members[term]
-    joint = np.zeros(sample.shape[1], np.int64)
-    for column in members[members != NONE]:
-        joint = joint * int(terms.cardinalities[column]) + sample[column]
-    counts = np.bincount(joint, minlength=1)
-    distinct = float(np.count_nonzero(counts))
-    if sample.shape[1] < rows:
-        once, twice = float(np.sum(counts == 1)), float(np.sum(counts == 2))
-        distinct += once**2 / (2.0 * max(twice, 1.0))
-    return distinct

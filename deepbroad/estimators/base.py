@@ -20,7 +20,8 @@ from deepbroad.data.weights import read_weights
 from deepbroad.engine.estimate import Estimate
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.merging import merge_rows
-from deepbroad.engine.planning import group_source, pass_dtype
+from deepbroad.engine.passes import pass_dtype
+from deepbroad.engine.planning import group_source
 from deepbroad.engine.provision import Provision, Wish, provide
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training

@@ -1,6 +1,13 @@
-"""Write the steps that build fused tables from the cells of terms (see `kernels.expansion`)."""
+"""Write the steps that build fused tables from the cells of terms (see `kernels.expansion`).
 
-from dataclasses import dataclass, field
+The terms of a table form a tree: its levels are the table's groups, its branches at a level the
+parts of that group (the columns of it that a term uses), its leaves the terms. A leaf's step
+replaces the axis of its last part by the axis of the last group; a branch sums what its leaves
+gave in scratch memory, and its own step replaces the axis of its part. All steps of all tables
+are computed at once, one level after the other, since there can be millions.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,136 +25,179 @@ from deepbroad.kernels.expansion import (
 from deepbroad.model.groups import Group
 from deepbroad.model.terms import NONE, Terms
 
-Part = tuple[int, ...]  # the columns of one group that a term uses, in the group's order
+
+class PartMaps(NamedTuple):
+    """The value that each part of a group takes at each of the group's codes.
+
+    `maps` holds them one after the other; the map of part i starts at `starts[i]`, its values are
+    fewer than `n_values[i]`, and `identities[i]` tells whether it maps every code to itself.
+    """
+
+    maps: np.ndarray
+    starts: np.ndarray
+    n_values: np.ndarray
+    identities: np.ndarray
 
 
-@dataclass
-class PartMaps:
-    """For each part of a group, the value that the part takes at each of the group's codes."""
-
-    groups: tuple[Group, ...]
-    chunks: list[np.ndarray] = field(default_factory=list)
-    length: int = 0
-    known: dict[tuple[int, Part], tuple[int, int, bool]] = field(default_factory=dict)
-
-    def zero(self) -> int:
-        """Return where the map of one code to value 0 is."""
-        if (NONE, ()) not in self.known:
-            self.known[NONE, ()] = (self.length, 1, True)
-            self.chunks.append(np.zeros(1, np.int32))
-            self.length += 1
-        return self.known[NONE, ()][0]
-
-    def find(self, g: int, part: Part) -> tuple[int, int, bool]:
-        """Return where the map of `part` starts, how many values it has, if it is the identity."""
-        if (g, part) not in self.known:
-            group = self.groups[g]
-            values = np.zeros(group.size, np.int64)
-            unseen = np.zeros(group.size, bool)
-            n_values = 1
-            for column in part:
-                place = int(np.flatnonzero(group.columns == column)[0])
-                cardinality = int(group.cardinalities[place])
-                values = values * cardinality + group.digits[place]
-                unseen |= group.digits[place] == cardinality
-                n_values *= cardinality
-            values[unseen] = -1
-            identity = n_values == group.size and np.array_equal(values, np.arange(n_values))
-            self.known[g, part] = (self.length, n_values, identity)
-            self.chunks.append(values.astype(np.int32))
-            self.length += group.size
-        return self.known[g, part]
+def map_part(group: Group, columns: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the value of some of a group's columns at each of its codes, and how many values."""
+    values = np.zeros(group.size, np.int64)
+    unseen = np.zeros(group.size, bool)
+    n_values = 1
+    for column in columns:
+        place = int(np.flatnonzero(group.columns == column)[0])
+        cardinality = int(group.cardinalities[place])
+        values = values * cardinality + group.digits[place]
+        unseen |= group.digits[place] == cardinality
+        n_values *= cardinality
+    values[unseen] = -1
+    return values.astype(np.int32), n_values
 
 
-@dataclass
-class TableBuilder:
-    """Writes the steps of one table after the other."""
+def map_parts(
+    groups: tuple[Group, ...], supports: np.ndarray, members: np.ndarray, group_of: np.ndarray
+) -> tuple[np.ndarray, PartMaps]:
+    """Return the part of each term in each group of its table, (n_terms, k), and the parts' maps.
 
-    maps: PartMaps
-    steps: list[tuple[int, ...]] = field(default_factory=list)
-    scratch: int = 0
-
-    def add(self, groups: Part, parts: list[tuple[Part, ...]], cells: list[int], at: int) -> None:
-        """Write the steps of the table over `groups` at entry `at`; its terms use `parts`."""
-        tree: dict = {}
-        for term_parts, cell in zip(parts, cells, strict=True):
-            node = tree
-            for part in term_parts[:-1]:
-                node = node.setdefault(part, {})
-            node[term_parts[-1]] = cell
-        self._emit(groups, tree, 1, (0, at), 0)
-
-    def copy(self, cell: int, at: int, size: int) -> None:
-        """Write the step that copies the cells of a compact term to entry `at`."""
-        self.steps.append((0, cell, 0, at, 1, 1, 1, size, self.maps.zero(), 1))
-
-    def _emit(
-        self, groups: Part, node: dict, outer: int, target: tuple[int, int], base: int
-    ) -> None:
-        """Write steps that fill `target` (in scratch?, position) with the sum of the node's terms.
-
-        `outer` counts the values of the parts already chosen, `base` is the first free scratch.
-        """
-        g, deeper = groups[0], groups[1:]
-        size = self.maps.groups[g].size
-        inner = int(np.prod([self.maps.groups[h].size for h in deeper], dtype=np.int64))
-        for rank, (part, child) in enumerate(node.items()):
-            where, n_values, identity = self.maps.find(g, part)
-            shape = (outer, n_values, size, inner, where, int(rank == 0))
-            if not deeper:
-                self.steps.append((0, child, *target, *shape))
-            elif identity and len(node) == 1:
-                self._emit(deeper, child, outer * n_values, target, base)
-            else:
-                after = base + outer * n_values * inner
-                self.scratch = max(self.scratch, after)
-                self._emit(deeper, child, outer * n_values, (1, base), after)
-                self.steps.append((1, base, *target, *shape))
+    `supports` has the groups of each term's table, NONE after the last.
+    """
+    base = len(group_of)
+    keys = np.full(supports.shape, NONE)
+    for level in range(supports.shape[1]):
+        # A part is written as a number with a digit per column; none of its columns is -2 - group.
+        key = np.zeros(len(members), np.int64)
+        for axis in range(members.shape[1]):
+            inside = (members[:, axis] != NONE) & (group_of[members[:, axis]] == supports[:, level])
+            key = np.where(inside, key * base + members[:, axis] + 1, key)
+        key = np.where(key == 0, -2 - supports[:, level], key)
+        keys[:, level] = np.where(supports[:, level] == NONE, NONE, key)
+    distinct, first, parts = np.unique(keys, return_index=True, return_inverse=True)
+    parts = parts.reshape(keys.shape)
+    found: list[tuple[np.ndarray, int]] = []
+    for key, place in zip(distinct.tolist(), first.tolist(), strict=True):
+        row, level = divmod(place, supports.shape[-1])
+        group = supports[row, level]
+        if group == NONE:
+            found.append((np.empty(0, np.int32), 1))
+            continue
+        term = members[row]
+        own = term[(term != NONE) & (group_of[term] == group)] if key > 0 else term[:0]
+        found.append(map_part(groups[group], own))
+    lengths = [len(values) for values, _ in found]
+    maps = np.concatenate([np.zeros(1, np.int32), *(values for values, _ in found)])
+    return parts, PartMaps(
+        maps,
+        # The first map has one code, for steps that copy.
+        1 + np.cumsum([0, *lengths[:-1]]),
+        np.array([n_values for _, n_values in found]),
+        np.array([np.array_equal(values, np.arange(n)) for values, n in found]),
+    )
 
 
-def copy_program(terms: Terms, table_of: np.ndarray) -> Program:
-    """Return the steps where each term is a table by itself: one copy each, without a loop here."""
-    by_table = np.argsort(table_of)
-    sizes = terms.sizes[by_table]
+class Branch(NamedTuple):
+    """Where the sums of each term's branch go, level by level; arrays of (n_terms,).
+
+    `outer` counts the values of the parts chosen so far, `free` is the first free scratch.
+    """
+
+    in_scratch: np.ndarray
+    target: np.ndarray
+    outer: np.ndarray
+    free: np.ndarray
+
+
+def write_tables(
+    sizes: np.ndarray, tables: np.ndarray, supports: np.ndarray, starts: np.ndarray,
+    cells: np.ndarray, parts: np.ndarray, found: PartMaps,
+) -> tuple[np.ndarray, np.ndarray, int]:  # fmt: skip
+    """Return steps, the table of each, and how much scratch the deepest needs.
+
+    Terms are sorted by table and parts. `sizes` has the codes of each group and, last, 1; `starts`
+    and `cells` are the first entry of each term's table and its first cell.
+    """
+    n_terms, k = parts.shape
+    last = (supports != NONE).sum(axis=1) - 1
+    lengths = sizes[supports]
+    # Entries that one code of a level's group spans.
+    inner = np.cumprod(lengths[:, ::-1], axis=1)[:, ::-1] // lengths
+    change = np.empty(n_terms, bool)
+    change[:1] = True
+    change[1:] = tables[1:] != tables[:-1]
+    zero = np.zeros(n_terms, np.int64)
+    branch = Branch(zero, starts, zero + 1, zero)
+    written, scratch = [], 0
+    for level in range(k):
+        above, change = change, change.copy()
+        change[1:] |= parts[1:, level] != parts[:-1, level]
+        part = parts[:, level]
+        n_values = found.n_values[part]
+        # Whether this is the first, and the only, branch of the branch above.
+        only = np.bincount(np.cumsum(above) - 1, change)[np.cumsum(above) - 1] == 1
+        first_row = np.maximum.accumulate(np.where(change, np.arange(n_terms), 0))
+        shape = [
+            branch.outer, n_values, lengths[:, level], inner[:, level], found.starts[part],
+            above[first_row].astype(np.int64),
+        ]  # fmt: skip
+        leaf = last == level
+        step = np.column_stack([zero, cells, branch.in_scratch, branch.target, *shape])
+        written.append((np.flatnonzero(leaf), 0, step[leaf]))
+        inside = last > level
+        through = found.identities[part] & only
+        ends = inside & ~through & np.append(change[1:], True)
+        step = np.column_stack([zero + 1, branch.free, branch.in_scratch, branch.target, *shape])
+        written.append((np.flatnonzero(ends), k - level, step[ends]))
+        after = branch.free + branch.outer * n_values * inner[:, level]
+        scratch = max(scratch, int(after[inside & ~through].max(initial=0)))
+        branch = Branch(
+            np.where(through, branch.in_scratch, 1),
+            np.where(through, branch.target, branch.free),
+            branch.outer * n_values,
+            np.where(through, branch.free, after),
+        )
+    rows = np.concatenate([row for row, _, _ in written])
+    # A branch follows its last leaf, the deeper branches first.
+    order = np.argsort(
+        rows * (k + 1) + np.repeat([rank for _, rank, _ in written], [len(r) for r, *_ in written])
+    )
+    return np.concatenate([step for *_, step in written])[order], tables[rows[order]], scratch
+
+
+def copy_steps(terms: Terms, chosen: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return one step per chosen term that copies its cells to a table of its own."""
+    steps = np.zeros((len(chosen), STEP_WIDTH), np.int64)
+    steps[:, SOURCE], steps[:, TARGET] = terms.offsets[chosen], starts
     # The last entry of a compact table, for never-seen values, has no cell and stays 0.
-    starts = np.concatenate([[0], np.cumsum(sizes + terms.is_compact[by_table])[:-1]])
-    steps = np.zeros((len(terms), STEP_WIDTH), np.int64)
-    steps[:, SOURCE], steps[:, TARGET], steps[:, INNER] = terms.offsets[by_table], starts, sizes
+    steps[:, INNER] = terms.sizes[chosen]
     steps[:, [OUTER, VALUES, JOINT, OVERWRITE]] = 1
-    return Program(steps, np.zeros(1, np.int32), np.arange(len(terms) + 1), 0)
+    return steps
 
 
 def compile_program(
     groups: tuple[Group, ...], terms: Terms, supports: np.ndarray, table_of: np.ndarray
 ) -> Program:
     """Return the steps of all tables; terms list their columns in the order of the groups."""
-    if len(terms) == len(supports) and all(g.is_identity or g.compact for g in groups):
-        return copy_program(terms, table_of)
-    shared = {g: group for g, group in enumerate(groups) if not group.compact}
-    group_of = {int(c): g for g, group in shared.items() for c in group.columns}
-    builder = TableBuilder(PartMaps(groups))
-    by_table = np.argsort(table_of, kind="stable")
-    bounds = np.searchsorted(table_of[by_table], np.arange(len(supports) + 1))
-    table_steps = [0]
-    at = 0
-    for table, support in enumerate(supports):
-        members = tuple(int(g) for g in support[support != NONE])
-        in_table = by_table[bounds[table] : bounds[table + 1]]
-        if groups[members[0]].compact:
-            builder.copy(int(terms.offsets[in_table[0]]), at, int(terms.sizes[in_table[0]]))
-            at += groups[members[0]].size
-            table_steps.append(len(builder.steps))
-            continue
-        parts = [
-            tuple(tuple(c for c in terms.tuple(term) if group_of[c] == g) for g in members)
-            for term in in_table
-        ]
-        builder.add(members, parts, [int(terms.offsets[t]) for t in in_table], at)
-        at += int(np.prod([groups[g].size for g in members], dtype=np.int64))
-        table_steps.append(len(builder.steps))
-    return Program(
-        np.array(builder.steps, np.int64).reshape(-1, STEP_WIDTH),
-        np.concatenate([np.empty(0, np.int32), *builder.maps.chunks]),
-        np.array(table_steps, np.int64),
-        builder.scratch,
-    )
+    sizes = np.append([group.size for group in groups], 1)
+    starts = np.cumsum(sizes[supports].prod(axis=1, dtype=np.int64))
+    starts = np.concatenate([[0], starts[:-1]]).astype(np.int64)
+    alone = len(terms) == len(supports) and all(g.is_identity or g.compact for g in groups)
+    copied = np.flatnonzero((table_of != NONE) & (terms.is_compact | alone))
+    fused = np.flatnonzero((table_of != NONE) & ~(terms.is_compact | alone))
+    steps = copy_steps(terms, copied, starts[table_of[copied]])
+    tables, maps, scratch = table_of[copied], np.zeros(1, np.int32), 0
+    if len(fused):
+        group_of = np.full(len(terms.cardinalities) + 1, NONE)
+        for g, group in enumerate(groups):
+            if not group.compact:
+                group_of[group.columns] = g
+        members, own = terms.members[fused], table_of[fused]
+        parts, found = map_parts(groups, supports[own], members, group_of)
+        order = np.lexsort([*parts.T[::-1], own])
+        own, fused = own[order], fused[order]
+        written, of_table, scratch = write_tables(
+            sizes, own, supports[own], starts[own], terms.offsets[fused], parts[order], found
+        )
+        steps, tables = np.concatenate([steps, written]), np.concatenate([tables, of_table])
+        maps = found.maps
+    order = np.argsort(tables, kind="stable")
+    counts = np.bincount(tables, minlength=len(supports))
+    return Program(steps[order], maps, np.concatenate([[0], np.cumsum(counts)]), scratch)

@@ -10,7 +10,7 @@ from deepbroad.engine import calibration, cost_cache
 from deepbroad.engine.calibration import costs_for, least, machine_costs, planning_costs
 from deepbroad.engine.cost_cache import cache_folder, load_costs, machine_key, store_costs
 from deepbroad.engine.estimate import estimate_fit
-from deepbroad.engine.planning import make_plan
+from deepbroad.engine.planning import Planner
 from deepbroad.model.cost import TYPICAL
 from deepbroad.model.terms import Terms
 from tests.engine.problems import draw_problem
@@ -140,7 +140,7 @@ def test_small_tables_are_planned_by_typical_costs_whatever_the_cache_holds(fold
 
 def test_a_small_fit_is_not_worth_a_measurement(folder, measurements):
     problem = draw_problem(0, a=6, rows=500)
-    plan = make_plan(problem.source(), Terms.of_order(2, problem.cardinalities))
+    plan = Planner(problem.source(), Terms.of_order(2, problem.cardinalities)).cheapest()
     assert estimate_fit(problem.source(), plan, history=10, n_threads=1).seconds_per_pass < 0.05
     assert measurements == []
     assert not folder.exists()

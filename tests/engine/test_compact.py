@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import deepbroad
 from deepbroad import DBLClassifier, LRClassifier
-from deepbroad.engine import planning
-from deepbroad.engine.planning import group_source, make_plan, must_be_compact
+from deepbroad.engine import compaction
+from deepbroad.engine.compaction import must_be_compact
+from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Family, Training
 from deepbroad.kernels.threads import Threads
@@ -97,9 +98,9 @@ def test_terms_of_many_joint_values_become_compact():
 
 
 def test_a_plan_mixes_fused_and_compact_tables(monkeypatch):
-    monkeypatch.setattr(planning, "SMALL_TABLE", 8)
+    monkeypatch.setattr(compaction, "SMALL_TABLE", 8)
     problem = draw_problem(1, a=5, rows=5, largest=6)
-    plan = make_plan(problem.source(), Terms.of_order(2, problem.cardinalities))
+    plan = Planner(problem.source(), Terms.of_order(2, problem.cardinalities)).cheapest()
     assert 0 < plan.terms.is_compact.sum() < len(plan.terms)
     assert plan.n_tables < len(plan.terms)
     assert plan.terms.n_cells < plan.terms.spaces.sum()

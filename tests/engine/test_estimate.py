@@ -5,14 +5,14 @@ import pytest
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.estimate import estimate_fit, estimate_unlisted, refuse
-from deepbroad.engine.planning import make_plan
+from deepbroad.engine.planning import Planner
 from deepbroad.model.terms import Terms
 from tests.engine.problems import draw_problem
 
 
 def estimate(n=2, rows=500, *, history=10, n_threads=1, a=6):
     problem = draw_problem(0, a=a, rows=rows)
-    plan = make_plan(problem.source(), Terms.of_order(n, problem.cardinalities))
+    plan = Planner(problem.source(), Terms.of_order(n, problem.cardinalities)).cheapest()
     found = estimate_fit(problem.source(), plan, history=history, n_threads=n_threads)
     return problem, plan, found
 
@@ -41,7 +41,7 @@ def test_more_of_anything_needs_more():
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_quick_estimate_from_cardinalities_is_near_that_of_an_unfused_plan(n, history):
     problem, _, _ = estimate(n)
-    plan = make_plan(problem.source(), Terms.of_order(n, problem.cardinalities), fuse=False)
+    plan = Planner(problem.source(), Terms.of_order(n, problem.cardinalities)).single()
     full = estimate_fit(problem.source(), plan, history=history, n_threads=1).bytes
     quick = estimate_unlisted(problem.source(), n, history=history, n_threads=1)
     assert full / 2 < quick.bytes < full * 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import deepbroad
 from deepbroad import DBLClassifier
 from deepbroad.engine import planning
-from deepbroad.engine.planning import make_plan
+from deepbroad.engine.planning import Planner
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
@@ -85,11 +85,11 @@ def draw_sparse(rng, rows, a, ones):
 def test_a_plan_takes_items_where_rows_are_mostly_common():
     rng = np.random.default_rng(0)
     terms = Terms.of_order(2, np.full(60, 2))
-    sparse = make_plan(draw_sparse(rng, 500, 60, 0.01).source(), terms)
+    sparse = Planner(draw_sparse(rng, 500, 60, 0.01).source(), terms).cheapest()
     assert sparse.items is not None
     assert sparse.n_tables == 0
     assert not sparse.items.common.any()
-    assert make_plan(draw_sparse(rng, 500, 60, 0.5).source(), terms).items is None
+    assert Planner(draw_sparse(rng, 500, 60, 0.5).source(), terms).cheapest().items is None
 
 
 def test_chosen_terms_have_entries_for_their_own_sets_alone():

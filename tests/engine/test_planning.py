@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from deepbroad.engine.passes import count_cells
-from deepbroad.engine.planning import (
-    CHEAP_PASS,
-    group_source,
-    make_plan,
-    pass_dtype,
-    sample_codes,
-)
+from deepbroad.engine.passes import CHEAP_PASS, count_cells, pass_dtype
+from deepbroad.engine.planning import Planner, group_source
+from deepbroad.engine.sampling import sample_codes
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.terms import Terms
 from tests import naive
@@ -25,7 +20,8 @@ def test_fusion_makes_fewer_look_ups_and_the_same_counts():
     problem = many_columns()
     source = problem.source()
     terms = Terms.of_order(2, problem.cardinalities)
-    fused, single = make_plan(source, terms), make_plan(source, terms, fuse=False)
+    planner = Planner(source, terms)
+    fused, single = planner.fused(), planner.single()
     assert fused.n_tables < single.n_tables == len(terms) == 28
     counts = []
     for plan in (fused, single):
@@ -38,7 +34,7 @@ def test_fusion_makes_fewer_look_ups_and_the_same_counts():
 def test_chosen_terms_leave_other_columns_out():
     problem = many_columns()
     terms = Terms.of([(1, 5), (0, 5)], problem.cardinalities)
-    plan = make_plan(problem.source(), terms)
+    plan = Planner(problem.source(), terms).cheapest()
     assert sorted(int(c) for group in plan.groups for c in group.columns) == [0, 1, 5]
     assert 1 <= plan.n_tables <= 2
 
@@ -58,7 +54,7 @@ def test_rows_of_weight_zero_may_have_values_that_no_other_row_has():
     codes, weights = problem.codes.copy(), np.ones(50)
     codes[:, 7], weights[7] = problem.cardinalities, 0.0
     source = Problem(codes, problem.labels, *problem.shape, weights).source()
-    plan = make_plan(source, Terms.of_order(2, problem.cardinalities))
+    plan = Planner(source, Terms.of_order(2, problem.cardinalities)).cheapest()
     class_counts, cells = count_cells(group_source(source, plan), plan, Threads(1))
     assert class_counts.sum() == 49
     kept = weights > 0
@@ -73,7 +69,7 @@ def test_columns_all_of_whose_rows_have_weight_zero_values_can_be_planned():
     # Every row of the sample holds a never-seen value somewhere: nothing to estimate from.
     codes = np.array([[2, 0], [0, 2]], np.uint8)
     source = Problem(codes, np.array([0, 1], np.uint8), np.array([2, 2]), 2).source()
-    plan = make_plan(source, Terms.of_order(2, np.array([2, 2])))
+    plan = Planner(source, Terms.of_order(2, np.array([2, 2]))).cheapest()
     assert plan.n_tables == 1
 
 
