@@ -17,6 +17,10 @@ from deepbroad.model.plan import Plan
 from deepbroad.model.planner import plan_groups
 from deepbroad.model.terms import NONE, Terms
 
+# How many times dearer it is to find a set of items by its hash, and cells at most for that.
+HASHED = 3.0
+MAX_HASHED = 20_000_000
+
 
 class Planner:
     """Plans for some terms over a source: compact terms in each, the others served in a way each.
@@ -84,8 +88,15 @@ class Planner:
         if not len(self._dense) or not self._sample.size:
             return None
         common = common_codes(self._sample)
-        sets = mean_sets(self._sample, self._used, common, self._dense.shape[1])
-        if ITEM_LOOKUP * sets > len(self._dense):
+        depth, n_dense = self._dense.shape[1], len(self._dense)
+        sets = mean_sets(self._sample, self._used, common, depth)
+        lookup = ITEM_LOOKUP
+        if n_dense < comb(len(self.terms.cardinalities), depth):
+            # Sets of items then have a hash index, of all that some chosen term can hold.
+            lookup *= HASHED
+            if self.terms.spaces.sum() > MAX_HASHED:
+                return None
+        if lookup * sets > n_dense:
             return None
         return Plan.of(self.terms, (), self._compact, common)
 
