@@ -14,7 +14,7 @@ from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.groups import code_dtype, observe_groups, observe_tuples
 from deepbroad.model.plan import Plan
-from deepbroad.model.planner import plan_groups
+from deepbroad.model.planner import MAX_COLUMNS, plan_groups
 from deepbroad.model.terms import NONE, Terms
 
 # How many times dearer it is to find a set of items by its hash, and cells at most for that.
@@ -102,7 +102,10 @@ class Planner:
 
     def cheapest(self) -> Plan:
         """Return the plan whose passes take the least time, by the cost model."""
-        fused, items = self.fused(), self.items()
+        items = self.items()
+        if items is not None and len(self._used) > MAX_COLUMNS:
+            return items  # so many columns are not fused
+        fused = self.fused()
         if items is None:
             return fused
         costs = planning_costs(self.source.n_rows, len(self._dense))

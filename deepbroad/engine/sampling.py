@@ -12,7 +12,7 @@ from deepbroad.model.planner import SAMPLE_ROWS
 from deepbroad.model.terms import Terms
 
 # Codes in a sample of rows at most.
-MAX_SAMPLE = 1 << 26
+MAX_SAMPLE = 1 << 24
 # Rows times terms whose joint values are counted, and the rows at least.
 SAMPLE_WORK = 300_000_000
 MIN_SAMPLE = 2048

@@ -66,6 +66,7 @@ class Objective:
         self._run_pass = run_pass
         self._total_weight = total_weight
         self._threads = threads or Threads(1)
+        self._gradient: np.ndarray | None = None
 
     @property
     def start(self) -> np.ndarray:
@@ -91,10 +92,13 @@ class Objective:
         return u[:n_classes], u[n_classes:].reshape(-1, n_classes)
 
     def __call__(self, u: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return F(u) and its gradient."""
+        """Return F(u) and its gradient, which is overwritten by the next call."""
         design = self.design
         classes, cells = self.split(u)
-        gradient = np.empty_like(u)
+        if self._gradient is None:
+            # Once: the system hands out fresh memory page by page, which takes longer than a pass.
+            self._gradient = np.empty(len(u))
+        gradient = self._gradient
         into_classes, into_cells = self.split(gradient)
         loss, class_gradient = self._run_pass(classes * design.class_scale, cells, into_cells)
         into_classes[:] = class_gradient * design.class_scale / self._total_weight
