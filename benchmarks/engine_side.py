@@ -4,6 +4,7 @@ The only file here that knows modules which are not public; the rest uses what u
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,9 +53,10 @@ class _Capture:
         *,
         curvature: NDArray[np.float64] | None = None,
         callbacks: Sequence[Any] = (),
+        threads: Threads | None = None,
     ) -> Solution:
-        """Keep the objective and its start."""
-        self.objective, self.start = objective, start
+        """Keep the objective, which the fit takes apart when it ends, and its start."""
+        self.objective, self.start = copy(objective), start
         return Solution(u=start, loss=np.inf, status="stopped", n_iter=0)
 
 
