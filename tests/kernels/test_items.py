@@ -12,7 +12,9 @@ from deepbroad.kernels.items import (
     ItemIndex,
     advance,
     begin_choice,
+    count_items,
     expand_items,
+    list_items,
     prefix_key,
     reduce_items,
     scatter_items,
@@ -79,6 +81,21 @@ def test_places_mean_items_of_the_row():
     triples = naive.order_sets(combinations(range(9), 3))
     key = prefix_key(row, np.array([3, 1, 0]), 3, index) + row[0]
     assert key == index.bases[3] + triples.index((1, 4, 8))
+
+
+def test_items_are_counted_and_listed_but_for_codes_at_their_limits():
+    codes = np.array([[0, 1, 2, 3, 9], [9, 9, 9, 9, 9], [2, 0, 1, 1, 3]], np.uint8)
+    none, limits = np.empty(0, np.int64), np.array([3, 5, 3])
+    common, first = np.array([1, 0, 1]), np.array([0, 2, 6])
+    index = ItemIndex(common, limits, first, none, none, none, none)
+    lengths, missing = np.zeros(5, np.int64), np.zeros(5, bool)
+    columns = np.array([0, 2])
+    count_items(codes, columns, index, limits, lengths, missing)
+    assert lengths.tolist() == [2, 1, 1, 0, 0]
+    assert missing.tolist() == [False, False, False, True, True]
+    items = np.full(4, -1, np.int32)
+    list_items(codes, columns, index, limits, np.array([0, 2, 3, 4, 4]), items)
+    assert items.tolist() == [0, 7, 6, 1]
 
 
 class Drawn:
