@@ -5,8 +5,10 @@ from math import comb
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from deepbroad.model.terms import NONE, Terms
+from deepbroad.model.terms import NONE, Terms, list_tuples
 
 CARDINALITIES = np.array([2, 3, 1, 4])
 
@@ -50,3 +52,40 @@ def test_more_joint_values_than_integers_are_refused():
     terms = Terms.of_order(4, np.full(4, 1 << 16))
     with pytest.raises(OverflowError, match="lower n"):
         terms.sizes  # noqa: B018 (the property raises)
+
+
+@given(st.data())
+def test_tuples_are_listed_in_lexicographic_order(data):
+    a = data.draw(st.integers(1, 9))
+    n = data.draw(st.integers(1, a))
+    found = list_tuples(a, n)
+    assert found.shape == (comb(a, n), n)
+    assert [tuple(row) for row in found.tolist()] == list(combinations(range(a), n))
+
+
+def some_terms(stored=None):
+    terms = Terms.of([(2,), (0, 1), (0, 3), (0, 1, 3)], CARDINALITIES)
+    return Terms(terms.members, CARDINALITIES, stored)
+
+
+STORED = np.array([NONE, 2, NONE, 5])
+
+
+@pytest.mark.parametrize("stored", [None, STORED], ids=["dense", "compact"])
+def test_spaces_of_a_slice_of_cells_are_those_of_their_terms(stored):
+    terms = some_terms(stored)
+    expected = terms.per_cell(terms.spaces)
+    assert set(expected.tolist()) == {1, 6, 8, 24}
+    for low in range(terms.n_cells):
+        for high in range(low, terms.n_cells + 1):
+            found = terms.spaces_of(slice(low, high))
+            np.testing.assert_array_equal(found, expected[low:high])
+
+
+@given(st.data())
+def test_spaces_of_listed_cells_are_those_of_their_terms(data):
+    terms = some_terms(data.draw(st.sampled_from([None, STORED])))
+    cells = sorted(data.draw(st.sets(st.integers(0, terms.n_cells - 1))))
+    dtype = data.draw(st.sampled_from([np.int32, np.int64]))
+    expected = terms.per_cell(terms.spaces)[cells]
+    np.testing.assert_array_equal(terms.spaces_of(np.array(cells, dtype)), expected)
