@@ -48,6 +48,10 @@ class Source(Protocol):
         """How many rows all blocks have together."""
 
     @property
+    def n_given(self) -> int:
+        """How many rows they were before identical ones were merged."""
+
+    @property
     def n_classes(self) -> int:
         """Labels are in [0, n_classes)."""
 
@@ -70,6 +74,8 @@ class ArraySource:
     cardinalities : array of shape (n_columns,)
     weights : array of shape (n_rows,), optional
     items : RowItems, optional
+    n_given : int, optional
+        How many rows these were before identical ones were merged.
 
     Examples
     --------
@@ -87,6 +93,7 @@ class ArraySource:
         cardinalities: np.ndarray,
         weights: np.ndarray | None = None,
         items: RowItems | None = None,
+        n_given: int | None = None,
     ) -> None:
         self.codes, self.items = codes, items
         self.labels = np.asarray(labels).astype(
@@ -96,6 +103,7 @@ class ArraySource:
         self.n_classes = n_classes
         self.cardinalities = np.asarray(cardinalities, dtype=np.int64)
         rows = self.n_rows
+        self.n_given = rows if n_given is None else n_given
         if self.cardinalities.shape != (codes.shape[0],):
             raise ValueError(
                 f"{self.cardinalities.shape} cardinalities for codes of shape {codes.shape}"

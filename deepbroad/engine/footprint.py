@@ -7,17 +7,21 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.passes import pass_dtype
+from deepbroad.engine.sampling import MAX_SAMPLE
 from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.groups import code_dtype
+from deepbroad.model.groups import DIRECT_KEYS, code_dtype
 from deepbroad.model.plan import Plan
+from deepbroad.model.planner import SAMPLE_ROWS
 from deepbroad.model.terms import Terms
 from deepbroad.solvers.lbfgs import SMALL
 
 # What a fit of next to nothing takes: Python objects, names of values, buffers of threads.
-FLOOR = 300_000
+FLOOR = 100_000
 # Vectors of numbers that reading and discretising a column, or hashing rows, holds at a time.
 COLUMN_VECTORS = 6
+# Copies of a sample of the rows that planning works on.
+SAMPLE_COPIES = 6
 # The solver's point, its gradient, and both of the next trial, in double precision.
 SOLVER_VECTORS = 4
 
@@ -28,14 +32,14 @@ class Footprint:
 
     Attributes
     ----------
-    rows, columns, n_classes, terms, depth : float
-        Of the training table and the model.
+    given, rows, columns, n_classes, terms, depth : float
+        Of the training table and the model; rows are those left of the given ones after merging.
     cells, reached : float
         Cells of all terms, and those that some row reaches.
     entries, item_entries : float
         Of fused and compact tables, and of sets of items.
     held : float
-        Bytes of the rows as the plan codes them.
+        Bytes of the rows as the plan codes them, and of what finds these codes.
     listed : float
         Bytes of the lists of terms and steps.
     item, whole : int
@@ -44,6 +48,7 @@ class Footprint:
         Whether sums over blocks are kept in double precision beside.
     """
 
+    given: float
     rows: float
     columns: float
     n_classes: int
@@ -72,7 +77,13 @@ class Footprint:
             item_rows = 8.0 + 4.0 * mean_items(source, plan)
         item = pass_dtype(plan, rows).itemsize
         depth = terms.members.shape[1]
+        direct = sum(
+            4.0 * group.n_keys
+            for group in plan.groups
+            if not group.is_identity and group.n_keys <= DIRECT_KEYS
+        )
         return cls(
+            given=source.n_given,
             rows=rows,
             columns=len(terms.cardinalities),
             n_classes=source.n_classes,
@@ -82,7 +93,7 @@ class Footprint:
             reached=reached,
             entries=entries,
             item_entries=items,
-            held=rows * (coded + item_rows + 10.0),
+            held=rows * (coded + item_rows + 10.0) + direct,
             listed=listed_bytes(len(terms), depth, plan.n_tables),
             item=item,
             whole=4 if rows < 2**24 else 8,
@@ -99,8 +110,8 @@ class Footprint:
         cells = count_cells(cardinalities, n)
         reached = min(cells, rows * terms)
         return cls(
-            rows, len(cardinalities), n_classes, terms, n, min(cells, reached + terms), reached,
-            reached, 0.0, rows * (len(cardinalities) + 10.0),
+            rows, rows, len(cardinalities), n_classes, terms, n, min(cells, reached + terms),
+            reached, reached, 0.0, rows * (len(cardinalities) + 10.0),
             listed_bytes(terms, n, terms), 4, 4, False,
         )  # fmt: skip
 
@@ -110,14 +121,20 @@ class Footprint:
         depth = terms.members.shape[1]
         columns = len(terms.cardinalities)
         return cls(
-            source.n_rows, columns, source.n_classes, len(terms), depth, reached, reached,
-            0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 4, 4, False,
+            source.n_given, source.n_rows, columns, source.n_classes, len(terms), depth,
+            reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 4, 4, False,
         )  # fmt: skip
 
     @property
     def encoding(self) -> float:
         """Bytes while columns are read, discretised and coded, and rows merged."""
-        return self.rows * (self.columns + 8.0 * COLUMN_VECTORS)
+        return self.given * (self.columns + 8.0 * COLUMN_VECTORS)
+
+    @property
+    def planning(self) -> float:
+        """Bytes while samples of the rows are looked at."""
+        sample = min(self.rows, SAMPLE_ROWS, MAX_SAMPLE / self.columns)
+        return self.columns * (self.rows + SAMPLE_COPIES * sample) + self.listed
 
     @property
     def counts(self) -> float:
@@ -166,7 +183,7 @@ class Footprint:
         else:
             phases.append(self.counts + 3 * self.item * self.cells * self.n_classes)
         planned = self.rows * self.columns + self.held + self.listed + max(phases)
-        return FLOOR + max(self.encoding, planned)
+        return FLOOR + max(self.encoding, self.planning, planned)
 
 
 def listed_bytes(terms: float, depth: int, tables: float) -> float:

@@ -31,4 +31,5 @@ def merge_rows(source: ArraySource) -> ArraySource:
         n_classes=source.n_classes,
         cardinalities=source.cardinalities,
         weights=np.bincount(numbers, source.weights, minlength=count),
+        n_given=n_rows,
     )
