@@ -99,8 +99,11 @@ def test_items_of_some_terms_have_a_hash_index():
     chosen = np.ones(len(terms), bool)
     chosen[3] = False
     assert not Items(COMMON, terms, chosen).is_complete
-    mixed = Terms.of([(0,), (1,), (0, 1)], np.array([2, 2]))
-    assert not Items(np.zeros(2, int), mixed, np.ones(3, bool)).is_complete
+    # As many terms as there are pairs, but not all of them pairs.
+    mixed = Terms.of([(0,), (1,), (0, 1)], np.full(3, 2))
+    items = Items(np.zeros(3, int), mixed, np.ones(3, bool))
+    assert not items.is_complete
+    assert items.n_entries == 1 + 2 + 1
 
 
 def test_depth_and_columns_are_those_of_the_chosen_terms():
