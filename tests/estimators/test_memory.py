@@ -85,10 +85,11 @@ def test_a_limit_too_small_for_any_depth_offers_none():
 
 
 def test_a_limit_for_a_smaller_depth_alone_says_so():
-    X, y = wide_table(a=200, rows=2000)
-    limit = AnJEClassifier(n=1).estimate(X, y).bytes + 400_000
+    X, y = wide_table(a=3, rows=2000, values=60)
+    one, two = (AnJEClassifier(n=n).estimate(X, y).bytes for n in (1, 2))
+    assert two > 2 * one
     with pytest.raises(MemoryError, match="n=1 would need about"):
-        AnJEClassifier(n=2, memory_limit=limit).fit(X, y)
+        AnJEClassifier(n=2, memory_limit=(one + two) // 2 - one // 4).fit(X, y)
 
 
 def test_billions_of_tuples_are_never_listed():
