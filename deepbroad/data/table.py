@@ -165,6 +165,8 @@ def _read_array(X: Any) -> Table:
 
 def _read_sparse(X: Any) -> Table:
     """Read a SciPy sparse matrix or array; only one column at a time is ever dense."""
+    if hasattr(X, "check_format"):
+        X.check_format(full_check=True)  # indices beyond its shape would be read from elsewhere
     matrix = check_array(X, dtype=None, ensure_all_finite=False, accept_sparse="csc")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

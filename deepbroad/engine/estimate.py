@@ -1,6 +1,7 @@
 """What a fit will need, told before it starts."""
 
 from dataclasses import dataclass
+from math import comb
 
 from deepbroad.data.source import Source
 from deepbroad.engine.calibration import costs_for
@@ -41,8 +42,15 @@ class Estimate:
             f"{self.rows:,} rows, {self.terms:,} terms with {self.cells:,} cells, "
             f"{self.lookups:,} look-ups per row fused into {self.fused_lookups:,}, "
             f"about {format_bytes(self.bytes)} of memory and "
-            f"{self.seconds_per_pass * 1e3:.2g} ms per pass"
+            f"{format_seconds(self.seconds_per_pass)} per pass"
         )
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time as people read it."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2g} ms"
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
 def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) -> Estimate:
@@ -63,6 +71,7 @@ def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) ->
 
 def estimate_unlisted(source: Source, n: int, *, history: int, n_threads: int) -> Estimate:
     """Return about what a fit of all tuples would need where they are too many to list."""
+    n_terms = comb(len(source.cardinalities), n)
     size = Footprint.unlisted(
         source.cardinalities, n, rows=source.n_rows, n_classes=source.n_classes
     )
@@ -80,10 +89,10 @@ def estimate_unlisted(source: Source, n: int, *, history: int, n_threads: int) -
     )
     return Estimate(
         rows=source.n_rows,
-        terms=int(size.terms),
+        terms=n_terms,
         cells=int(size.cells),
-        lookups=int(size.terms),
-        fused_lookups=int(size.terms),
+        lookups=n_terms,
+        fused_lookups=n_terms,
         bytes=int(size.total(history)),
         seconds_per_pass=work.seconds(TYPICAL, n_threads),
     )

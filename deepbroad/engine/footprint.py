@@ -175,6 +175,11 @@ class Footprint:
             self.counts + parameters * (8 + self.item) + 3 * self.item * self.cells * self.n_classes
         )
 
+    @property
+    def unavoidable(self) -> float:
+        """Bytes of a fit before any plan is made."""
+        return FLOOR + max(self.encoding, self.planning - self.listed)
+
     def total(self, history: int) -> float:
         """Bytes of the fit at its largest; `history` is 0 for a model that only counts."""
         phases = [self.counting]
@@ -183,7 +188,7 @@ class Footprint:
         else:
             phases.append(self.counts + 3 * self.item * self.cells * self.n_classes)
         planned = self.rows * self.columns + self.held + self.listed + max(phases)
-        return FLOOR + max(self.encoding, self.planning, planned)
+        return max(self.unavoidable, FLOOR + max(self.planning, planned))
 
 
 def listed_bytes(terms: float, depth: int, tables: float) -> float:

@@ -10,7 +10,7 @@ import psutil
 # Left for the operating system, the caller's own work and what an estimate does not see.
 USABLE = 0.8
 UNITS = {
-    "": 1, "B": 1,
+    "": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
     "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
     "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
 }  # fmt: skip
@@ -40,8 +40,8 @@ def parse_limit(memory_limit: int | float | str | None) -> int:
     if memory_limit is None:
         return int(USABLE * free_memory())
     if isinstance(memory_limit, str):
-        found = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?I?B?)\s*", memory_limit.upper())
-        if found and found[2] in UNITS and found[1].count(".") <= 1 and found[1] != ".":
+        found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]?I?B?)\s*", memory_limit.upper())
+        if found and found[2] in UNITS and float(found[1]) > 0:
             return int(float(found[1]) * UNITS[found[2]])
     elif isinstance(memory_limit, numbers.Real) and memory_limit > 0 and memory_limit is not True:
         return int(min(memory_limit, sys.maxsize))

@@ -11,7 +11,7 @@ from math import ceil, comb
 from deepbroad.data.source import Source
 from deepbroad.engine.estimate import Estimate, estimate_fit, estimate_unlisted, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
-from deepbroad.engine.memory import free_memory
+from deepbroad.engine.memory import format_bytes, free_memory
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import count_reached
 from deepbroad.kernels.threads import Threads
@@ -86,12 +86,23 @@ class Provider:
     def provide(self) -> Provision:
         """Return the first provision that fits."""
         wish = self.wish
+        if (needed := self._unavoidable()) > self.limit:
+            raise MemoryError(
+                f"To read and code this table takes about {format_bytes(needed)} by itself and "
+                f"memory_limit allows {format_bytes(self.limit)}. Use fewer rows or columns, or "
+                "raise memory_limit."
+            )
         if wish.terms is not None:
             return self._insist(self._plan(*self._pick(wish.terms)))
         if wish.max_terms is not None and wish.max_terms < self.n_tuples:
             return self._insist(self._plan(*self._screen(wish.max_terms)))
         whole = self._plan_all()
         return whole if self._fits(whole) else self._shrink(whole)
+
+    def _unavoidable(self) -> float:
+        """Return the bytes that a fit takes whatever its terms are."""
+        nothing = Terms.of_order(1, self.source.cardinalities)
+        return Footprint.bare(self.source, nothing, 0.0).unavoidable
 
     def _plan_all(self) -> Provision:
         """Return the plan of all tuples, or how much too large it would be."""

@@ -34,11 +34,13 @@ class AnJEClassifier(TableClassifier):
     terms : list of tuples or None, default=None
         Use only these tuples of n attributes, by name or index; None uses all.
     min_count : float, default=1
-        A joint value of less weight than this is treated as one that training never had.
+        A joint value of less weight than this is treated as one that training never had. Up to 1,
+        every joint value that some row of positive weight has is kept.
     max_terms : int or None, default=None
         Keep so many tuples: for each attribute the one that tells most about the class, and then
         those that tell most beyond their parts (least conditional mutual information of a member
-        with the class, given the others). None keeps all that `memory_limit` allows.
+        with the class, given the others). Fewer than there are attributes leave some out. None
+        keeps all that `memory_limit` allows.
     memory_limit : int, str or None, default=None
         Memory that the fit may take beside its input, in bytes or as "4GB"; None: four fifths of
         what is free. Where all tuples need more, the best are kept, as many as fit, and a warning
@@ -55,7 +57,8 @@ class AnJEClassifier(TableClassifier):
     terms_ : list of tuples of str
         The tuples of attributes in the model.
     term_gains_ : ndarray of shape (n_terms,) or None
-        What each tells about the class beyond its parts, in nats, if they were screened.
+        What each tells about the class beyond its parts, in nats, if they were screened. What
+        chance alone would tell is taken off, so that it is negative where that is more.
     tables_ : mapping
         Scores and weights by the names of attributes, for instance ``tables_["a", "b"]``.
     intercept_ : ndarray of shape (n_classes,)

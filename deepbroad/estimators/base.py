@@ -152,6 +152,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     def estimate(self, X: Any, y: Any, sample_weight: Any = None) -> Estimate:
         """Return what a fit to this table will need, without fitting.
 
+        It is for all tuples (or `terms`, or `max_terms`), whatever `memory_limit` says: a fit that
+        is given less takes slower plans of the same model, and then fewer tuples.
+
         Parameters
         ----------
         X, y, sample_weight

@@ -84,8 +84,8 @@ class DiscriminativeClassifier(TableClassifier):
         ):
             return previous.reordered(prepared.plan)
         warnings.warn(
-            "warm_start: the attributes' values, the classes or n changed since the last fit, so "
-            "this fit starts afresh.",
+            "warm_start: the attributes' values, the classes or the tuples changed since the last "
+            "fit, so this fit starts afresh.",
             UserWarning,
             stacklevel=4,
         )

@@ -33,7 +33,7 @@ memory_limit, warm_start, callbacks, n_jobs, verbose
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, n_iter_, n_evaluations_, loss_, loss_curve_, \
-evaluation_curve_, status_, tables_, intercept_
+evaluation_curve_, status_, terms_, term_gains_, tables_, intercept_
         As in `DBLClassifier`; tables have scores but no weights.
 
     References

@@ -47,6 +47,10 @@ class TermTable:
             return None
         return self._model.table(self._columns, "weights")
 
+    def __repr__(self) -> str:
+        cells, classes = self.seen.shape[1], len(self.classes)
+        return f"TermTable({', '.join(self.attributes)}: {cells} cells, {classes} classes)"
+
     def to_arrow(self) -> pa.Table:
         """Return one row per stored cell: a column per attribute, then a score per class.
 

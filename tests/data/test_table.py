@@ -258,3 +258,11 @@ def test_numbers_are_not_read_out_of_another_quantity():
         table.column(0).numbers()
     with pytest.raises(ValueError, match=r"column 'day' must hold durations.*but holds dates"):
         table.column(1).numbers("duration")
+
+
+def test_a_sparse_matrix_with_indices_beyond_its_shape_is_refused():
+    matrix = scipy.sparse.csr_matrix((2, 3))
+    matrix.indices, matrix.data = np.array([7], np.int32), np.array([1.0])
+    matrix.indptr = np.array([0, 1, 1], np.int32)
+    with pytest.raises(ValueError, match="ind"):
+        read_table(matrix)

@@ -73,7 +73,7 @@ def test_as_many_tuples_are_kept_as_max_terms_says():
 
 def test_terms_that_were_asked_for_are_never_dropped():
     X, y = wide_table()
-    model = LRClassifier(n=2, terms=[("c0", "c1"), ("c2", "c3")], memory_limit=1000)
+    model = LRClassifier(n=2, terms=[("c0", "c1"), ("c2", "c3")], memory_limit=130_000)
     with pytest.raises(MemoryError, match="memory_limit allows"):
         model.fit(X, y)
 
@@ -81,7 +81,7 @@ def test_terms_that_were_asked_for_are_never_dropped():
 def test_a_limit_too_small_for_any_depth_offers_none():
     X, y = wide_table()
     with pytest.raises(MemoryError, match="fewer or coarser columns"):
-        LRClassifier(n=2, memory_limit=1000).fit(X, y)
+        LRClassifier(n=2, memory_limit=130_000).fit(X, y)
 
 
 def test_a_limit_for_a_smaller_depth_alone_says_so():
@@ -113,3 +113,17 @@ def test_an_estimate_does_not_depend_on_the_limit():
     X, y = wide_table()
     small = AnJEClassifier(n=2, memory_limit=10_000).estimate(X, y)
     assert small.bytes == AnJEClassifier(n=2).estimate(X, y).bytes > 10_000
+
+
+def test_a_limit_below_what_reading_takes_is_refused_before_any_search():
+    X, y = wide_table(rows=2000)
+    for options in ({}, {"max_terms": 3}, {"terms": [("c0", "c1")]}):
+        with pytest.raises(MemoryError, match="To read and code this table"):
+            AnJEClassifier(n=2, memory_limit="50kB", **options).fit(X, y)
+
+
+@pytest.mark.parametrize("limit", ["0GB", 0, -1, "4 apples", "", "1.2.3GB"])
+def test_limits_that_mean_nothing_are_refused(limit):
+    X, y = categorical_table(30)
+    with pytest.raises(ValueError, match="memory_limit must be"):
+        AnJEClassifier(memory_limit=limit).fit(X, y)

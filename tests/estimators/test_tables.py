@@ -191,3 +191,9 @@ def test_wrong_terms_are_refused(terms, message):
     X, y = categorical_table(40)
     with pytest.raises((ValueError, TypeError), match=message):
         AnJEClassifier(n=2, terms=terms).fit(X, y)
+
+
+def test_a_table_says_what_it_is_in_a_line():
+    X, y = categorical_table(60)
+    table = AnJEClassifier(n=2).fit(X, y).tables_["c0", "c1"]
+    assert repr(table) == "TermTable(c0, c1: 9 cells, 3 classes)"
