@@ -6,7 +6,7 @@ kept, as many as fit.
 """
 
 from dataclasses import dataclass, replace
-from math import ceil, comb
+from math import ceil, comb, isinf
 
 from deepbroad.data.source import Source
 from deepbroad.engine.estimate import Estimate, estimate_fit, estimate_unlisted, refuse
@@ -97,7 +97,10 @@ class Provider:
         if wish.max_terms is not None and wish.max_terms < self.n_tuples:
             return self._insist(self._plan(*self._screen(wish.max_terms)))
         whole = self._plan_all()
-        return whole if self._fits(whole) else self._shrink(whole)
+        # An estimate, which has no limit, can do without a plan.
+        if isinf(self.limit) or (whole.plan is not None and self._fits(whole)):
+            return whole
+        return self._shrink(whole)
 
     def _unavoidable(self) -> float:
         """Return the bytes that a fit takes whatever its terms are."""
@@ -111,9 +114,10 @@ class Provider:
         if self.n_tuples > MAX_LISTED or least > self.limit:
             return Provision(None, self._guess(n), history, self.n_tuples)
         terms = Terms.of_order(n, self.source.cardinalities)
-        reached = count_reached(self.source, terms)
+        # How many cells `min_count` leaves is only known from counting.
+        reached = count_reached(self.source, terms) if self.wish.min_count <= 1 else 0.0
         bare = Footprint.bare(self.source, terms, reached).total(min(history, SHORT_HISTORY))
-        if bare > min(self.limit, free_memory()):
+        if bare > (free_memory() if isinf(self.limit) else self.limit):
             # Not even the cells that rows reach fit: no plan can help.
             estimate = replace(self._guess(n), bytes=int(bare))
             return Provision(None, estimate, history, self.n_tuples)
@@ -146,6 +150,7 @@ class Provider:
         """Return the best terms, as many as fit."""
         floor = ceil(self.n_columns / self.wish.n)
         count = int(FILLED * self.limit / whole.estimate.bytes * self.n_tuples)
+        count = min(count, MAX_LISTED // 2)
         if count_scored(self.n_columns, self.wish.n, 1) < self.n_tuples:
             # A search, whose time grows with what it keeps.
             count = min(count, MAX_SEARCHED // (self.wish.n * self.n_columns))

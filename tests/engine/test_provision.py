@@ -236,11 +236,6 @@ def test_what_no_plan_could_fit_into_free_memory_is_only_estimated(monkeypatch):
     assert planned.estimate.bytes / 4 < found.estimate.bytes <= planned.estimate.bytes
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a fit is given no plan, and ends in an AssertionError",
-)
 @pytest.mark.parametrize("bound", ["free_memory", "MAX_LISTED"])
 def test_a_fit_whose_limit_lies_beyond_other_bounds_has_a_plan_or_is_refused(monkeypatch, bound):
     # No limit at all is for estimates; the limit of a fit is finite, but can be more than there is.
@@ -253,11 +248,6 @@ def test_a_fit_whose_limit_lies_beyond_other_bounds_has_a_plan_or_is_refused(mon
     assert found.plan is not None
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the least that a fit takes is reckoned without min_count",
-)
 def test_tuples_are_kept_where_they_fit_since_rare_values_have_no_cells():
     rng = np.random.default_rng(0)
     codes = rng.integers(400, size=(6, 3000)).astype(np.uint16)
