@@ -43,7 +43,7 @@ def test_terms_of_too_many_values_are_compact_whatever_rows_show(cardinalities, 
     assert must_be_compact(terms, rows).tolist() == expected
 
 
-def related_columns(rows=900, n_classes=3, values=50):
+def related_columns(rows=2000, n_classes=3, values=50):
     """Rows of two columns that are one, one that nearly is, and two that have nothing to do."""
     rng = np.random.default_rng(0)
     one = rng.integers(values, size=rows)
@@ -76,12 +76,12 @@ def test_a_model_that_is_not_large_has_no_compact_terms_but_those_it_must():
 def test_in_a_large_model_terms_that_save_half_are_compact(monkeypatch, n_classes, n_threads):
     monkeypatch.setattr(compaction, "LARGE_MODEL", 0)
     source = related_columns(n_classes=n_classes)
-    terms = Terms.of([(0, 1), (0, 2), (0, 3), (3, 4), (2,)], source.cardinalities)
+    terms = Terms.of([(2,), (0, 1), (0, 2), (0, 3), (3, 4)], source.cardinalities)
     with Threads(n_threads) as threads:
         found = choose_compact(terms, source, threads)
     expected = expected_choice(source, terms)
     assert found.tolist() == expected
-    assert set(expected) == {True, False}
+    assert expected == [False, True, True, False, False]
 
 
 def test_the_bytes_of_dense_cells_decide_what_is_large(monkeypatch):
@@ -95,10 +95,20 @@ def test_the_bytes_of_dense_cells_decide_what_is_large(monkeypatch):
 
 
 def test_terms_that_must_be_compact_do_not_make_a_model_large(monkeypatch):
-    source = related_columns(values=100)  # 10,000 joint values of a pair, far more than rows
-    terms = Terms.of([(0,), (0, 1)], source.cardinalities)
-    monkeypatch.setattr(compaction, "LARGE_MODEL", 100 * cell_bytes(source.n_classes))
+    source = related_columns()
+    wide = np.arange(source.n_rows) // 2
+    source = ArraySource(
+        np.vstack([source.codes, wide]).astype(np.uint16),
+        source.labels,
+        source.n_classes,
+        np.append(source.cardinalities, 1000),
+    )
+    terms = Terms.of([(0, 1), (0, 5)], source.cardinalities)
+    size = 50 * 50 * cell_bytes(source.n_classes)
+    monkeypatch.setattr(compaction, "LARGE_MODEL", size)
     assert choose_compact(terms, source, Threads(1)).tolist() == [False, True]
+    monkeypatch.setattr(compaction, "LARGE_MODEL", size - 1)
+    assert choose_compact(terms, source, Threads(1)).tolist() == [True, True]
 
 
 @given(st.integers(2, 40))
