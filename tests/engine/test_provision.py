@@ -258,6 +258,17 @@ def test_tuples_are_kept_where_they_fit_since_rare_values_have_no_cells():
     assert len(found.plan.terms) == found.n_tuples
 
 
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="what fits is returned unplanned")
+def test_a_search_too_long_for_its_columns_ends_in_a_plan_or_a_refusal():
+    codes = np.random.default_rng(0).integers(2, size=(3000, 40)).astype(np.uint8)
+    source = ArraySource(codes, np.arange(40) % 2, 2, np.full(3000, 2))
+    try:
+        found = provide(source, Wish(3, history=HISTORY), 10**15, ONE_THREAD)
+    except MemoryError:
+        return
+    assert found.plan is not None
+
+
 def test_a_refusal_offers_the_deepest_of_the_smaller_depths_that_fit():
     source = make_source(rows=300, a=12, values=60)
     fits = provide(source, Wish(1, history=HISTORY), inf, ONE_THREAD).estimate.bytes
