@@ -153,7 +153,7 @@ class Provider:
         count = min(count, MAX_LISTED // 2)
         if count_scored(self.n_columns, self.wish.n, 1) < self.n_tuples:
             # A search, whose time grows with what it keeps.
-            count = min(count, MAX_SEARCHED // (self.wish.n * self.n_columns))
+            count = min(count, max(floor, MAX_SEARCHED // (self.wish.n * self.n_columns)))
         if count < floor:
             return self._insist(whole)
         terms, scores = self._screen(count)
@@ -184,7 +184,7 @@ class Provider:
 
     def _insist(self, found: Provision) -> Provision:
         """Return a provision that fits; raise MemoryError for one that does not."""
-        if self._fits(found):
+        if found.plan is not None and self._fits(found):
             return found
         smaller = {n: float(self._guess(n).bytes) for n in range(1, self.wish.n)}
         raise refuse(found.estimate.bytes, int(self.limit), smaller)
