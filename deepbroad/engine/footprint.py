@@ -7,7 +7,7 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.passes import pass_dtype
-from deepbroad.engine.sampling import MAX_SAMPLE
+from deepbroad.engine.sampling import MAX_SAMPLE, mean_sets, sample_codes
 from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.groups import DIRECT_KEYS, code_dtype
@@ -74,7 +74,9 @@ class Footprint:
         item_rows = 0.0
         if plan.items is not None:
             items = plan.items.n_entries
-            item_rows = 8.0 + 4.0 * mean_items(source, plan)
+            # Sets of one item at most are the items and the empty set.
+            own = plan.items.columns, plan.items.common
+            item_rows = 8.0 + 4.0 * (mean_sets(sample_codes(source), *own, depth=1) - 1.0)
         item = pass_dtype(plan, rows).itemsize
         depth = terms.members.shape[1]
         direct = sum(
@@ -194,19 +196,6 @@ class Footprint:
 def listed_bytes(terms: float, depth: int, tables: float) -> float:
     """Return the bytes of the list of terms, their sizes and offsets, and the steps of tables."""
     return 8.0 * (terms * (2 * depth + 4) + tables * (3 * depth + STEP_WIDTH + 2))
-
-
-def mean_items(source: Source, plan: Plan) -> float:
-    """Return how many items a row has on average."""
-    if plan.items is None:
-        return 0.0
-    rows = items = 0
-    for block in source.blocks():
-        step = max(1, len(block.labels) // 1024)
-        sample = np.ascontiguousarray(block.codes[:, ::step])
-        items += len(plan.items.rows(sample)[0].items)
-        rows += sample.shape[1]
-    return items / max(rows, 1)
 
 
 def count_cells(cardinalities: np.ndarray, n: int) -> float:

@@ -48,6 +48,8 @@ class ItemTables:
         shapes = np.append(items.limits, 1)[self._members]
         largest = int(np.where(self._members == NONE, 1, shapes).prod(axis=1).max())
         self._buffers = [np.empty(largest * width) for _ in self._parts]
+        # Ranges of items by block: every pass goes through the same blocks.
+        self._known: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
     def build(self) -> None:
         """Fill the entries from the cells."""
@@ -95,9 +97,16 @@ class ItemTables:
                     scatter_items, *rows, n_rows, low, high, self.items.index, values,
                     self.entries, self.width,
                 )
-                for low, high in self._ranges(rows)
+                for low, high in self._ranges_of(rows)
             ]
         )  # fmt: skip
+
+    def _ranges_of(self, rows: RowItems) -> list[tuple[int, int]]:
+        """Return the ranges of a block; which they are changes no sum."""
+        block = int(rows.starts[0]), len(rows.starts)
+        if block not in self._known:
+            self._known[block] = self._ranges(rows)
+        return self._known[block]
 
     def _ranges(self, rows: RowItems) -> list[tuple[int, int]]:
         """Return ranges of items that are the largest of about equally many sets."""

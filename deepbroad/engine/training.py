@@ -155,8 +155,8 @@ class Training:
             callbacks=callbacks,
             threads=self.threads,
         )
-        del run_pass, objective._run_pass  # its tables are as large as the model
         classes, cells = objective.split(solution.u)
+        del run_pass, objective  # their tables are as large as the model
         scores = self._fixed_scores(target)
         for low in range(0, len(reached), CHUNK):
             part = slice(low, low + CHUNK)

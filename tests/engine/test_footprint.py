@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
-from deepbroad.engine.footprint import Footprint, count_cells, mean_items
+from deepbroad.engine.footprint import Footprint, count_cells
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import count_reached
 from deepbroad.model.plan import Plan
@@ -124,8 +124,9 @@ def test_items_of_rows_are_counted():
     common = np.array([1, 0, 1, 0, 1, 0])
     plan = Plan.of(terms, (), {}, common)
     expected = (problem.codes != common[:, None]).sum(axis=0).mean()
-    assert mean_items(problem.source(), plan) == pytest.approx(expected)
-    assert mean_items(problem.source(), problem.plan(2)) == 0
+    held = Footprint.of(problem.source(), plan, 0).held
+    # Labels and weights, where each row's items begin, and the items.
+    assert held == pytest.approx(500 * (10 + 8 + 4 * expected))
 
 
 def test_the_guess_from_cardinalities_counts_no_more_cells_than_rows_can_reach():
