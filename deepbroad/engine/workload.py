@@ -18,6 +18,10 @@ from deepbroad.model.terms import Terms
 SAMPLE_TERMS = 1024
 # How many times dearer the look-up of a set of items is than one in a fused table.
 ITEM_LOOKUP = 4.0
+# Nanoseconds of a set beside its look-ups, forward and back: to number it, one after the other.
+# It is what counts where tables are small; with look-ups alone, fits to sets of items of cmc, crx,
+# chess and sonar took 3 to 5 times as long as estimated, and fused tables would have been faster.
+ITEM_WORK = 25.0
 # Each kind of work is measured alone and at its best; together, as `benchmarks/estimates.py` finds
 # in the median of its fits, they take this many times as long.
 WHOLE = 1.5
@@ -89,6 +93,7 @@ class Workload:
         lookup = float(costs.lookup(self.entries, width, tables=max(tables, 1.0), item=self.item))
         scoring = self.rows * (
             (self.tables + ITEM_LOOKUP * self.sets) * lookup
+            + ITEM_WORK * self.sets
             + costs.softmax(self.n_scores, item=self.item)
         )
         building = float(

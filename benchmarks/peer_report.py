@@ -1,0 +1,117 @@
+"""Tables of wins, draws and losses from the rows of `peers.py`."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+from common import CLASS, find_data_folder
+from peer_models import categorical_names
+from scipy.stats import binomtest
+
+OURS = "dbl"
+DECIMALS = 4
+# Of which `never much worse` is asked, and by how much at most: a share, or nats.
+FEWEST_ROWS = 200
+MUCH = (0.10, 0.01)
+
+Rows = dict[tuple[str, int, str], dict[str, Any]]
+
+
+class Tally(NamedTuple):
+    """Wins, draws and losses of one model against another, and the sign test's p."""
+
+    wins: int
+    draws: int
+    losses: int
+
+    @property
+    def p(self) -> float:
+        """Two-tailed binomial, draws left out."""
+        decided = self.wins + self.losses
+        return float(binomtest(self.wins, decided).pvalue) if decided else 1.0
+
+    def __str__(self) -> str:
+        return f"{self.wins}-{self.draws}-{self.losses}, p = {self.p:.3g}"
+
+
+def mean_of(rows: Rows, name: str, model: str, what: str) -> float:
+    """Return the mean over the folds that are done, NaN if none is."""
+    found = [row[what] for (data, _, m), row in rows.items() if (data, m) == (name, model)
+             and row["status"] == "done"]  # fmt: skip
+    return float(np.mean(found)) if found else float("nan")
+
+
+def tally(pairs: list[tuple[float, float]]) -> Tally:
+    """Count wins, draws and losses of pairs (ours, theirs), lower being better."""
+    ours, theirs = np.round(np.array(pairs).reshape(-1, 2).T, DECIMALS)
+    return Tally(int((ours < theirs).sum()), int((ours == theirs).sum()), int((ours > theirs).sum()))
+
+
+def is_categorical(name: str) -> bool:
+    """Tell whether a data set has no numeric attribute."""
+    schema = pq.read_schema(find_data_folder() / f"{name}.parquet")
+    texts = categorical_names(schema.empty_table())
+    return {*schema.names} - {*texts} <= {CLASS}
+
+
+def shared_folds(rows: Rows, name: str, model: str) -> list[int]:
+    """Return the folds that ours and another model have both done."""
+    return [fold for fold in range(10) if all(
+        rows.get((name, fold, m), {}).get("status") == "done" for m in (OURS, model))]  # fmt: skip
+
+
+def compare(rows: Rows, names: list[str], model: str, what: str) -> list[tuple[float, float]]:
+    """Return pairs (ours, theirs) of means over shared folds, for data sets that have such."""
+    pairs = []
+    for name in names:
+        folds = shared_folds(rows, name, model)
+        if folds:
+            pairs.append(tuple(
+                float(np.mean([rows[name, fold, m][what] for fold in folds]))
+                for m in (OURS, model)))  # fmt: skip
+    return pairs
+
+
+def print_report(rows: Rows, names: list[str]) -> None:
+    """Print the figures of each data set, then the tallies, times and the worst cases."""
+    models = sorted({model for _, _, model in rows}, key=lambda m: (m != OURS, m))
+    names = [name for name in names if any(data == name for data, _, _ in rows)]
+    print("\nTest log loss\n")
+    print("| data set | " + " | ".join(models) + " |")
+    print("|---" * (len(models) + 1) + "|")
+    for name in names:
+        figures = [mean_of(rows, name, model, "log_loss") for model in models]
+        print(f"| {name} | " + " | ".join(f"{figure:.4f}" for figure in figures) + " |")
+    groups = {
+        "all": names,
+        "categorical": [name for name in names if is_categorical(name)],
+        "others": [name for name in names if not is_categorical(name)],
+    }
+    for what in ("log_loss", "error"):
+        print(f"\n{what} of {OURS}: wins-draws-losses, two-tailed sign test\n")
+        print("| against | " + " | ".join(groups) + " |")
+        print("|---" * (len(groups) + 1) + "|")
+        for model in models[1:]:
+            cells = [str(tally(compare(rows, chosen, model, what))) for chosen in groups.values()]
+            print(f"| {model} | " + " | ".join(cells) + " |")
+    print("\nSeconds of a fit, theirs over ours: geometric mean\n")
+    for model in models[1:]:
+        pairs = compare(rows, names, model, "seconds")
+        ratios = [theirs / ours for ours, theirs in pairs]
+        if ratios:
+            print(f"| {model} | {np.exp(np.mean(np.log(ratios))):.2f} | {len(ratios)} data sets |")
+    print_worst(rows, names)
+
+
+def print_worst(rows: Rows, names: list[str]) -> None:
+    """Print where ours is much worse than the better of A1JE and DBL¹."""
+    print(f"\nMuch worse than A1JE or DBL¹ (sets with {FEWEST_ROWS} training rows):\n")
+    found = 0
+    for name in names:
+        training_rows = pq.read_metadata(find_data_folder() / f"{name}.parquet").num_rows // 2
+        ours = mean_of(rows, name, OURS, "log_loss")
+        simple = np.nanmin([mean_of(rows, name, m, "log_loss") for m in ("a1je", "dbl1")] + [np.inf])
+        if training_rows >= FEWEST_ROWS and ours > simple + max(MUCH[0] * simple, MUCH[1]):
+            print(f"| {name} | {ours:.4f} | {simple:.4f} |")
+            found += 1
+    print(f"{found} data sets")

@@ -1,0 +1,178 @@
+"""The default DBLClassifier against default gradient boosting, EBM and random forests.
+
+Two folds, stratified and the same for every model (seed 0). Each fit has a process of its own with
+a time limit; its row (error, RMSE, log loss, seconds) is added to a file of JSON lines, and a row
+that is there already is not computed again. Without `--report-only` the missing rows are computed;
+then tables of wins, draws and losses with sign tests are printed. A draw is a log loss that is
+equal at four decimals.
+
+    pip install -r benchmarks/requirements.txt
+    python benchmarks/peers.py --rows peers.jsonl
+    python benchmarks/peers.py --rows peers.jsonl --datasets car nursery --models dbl lightgbm
+    python benchmarks/peers.py --rows peers.jsonl --report-only
+"""
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from common import THREADS, Split, find_data_folder, load
+from numpy.typing import NDArray
+from peer_models import PEERS, Fitted, categorical_names, timed
+from peer_report import print_report
+from process import run_in_child
+from sklearn.base import clone
+
+from deepbroad import AnJEClassifier, DBLClassifier, MDLDiscretizer
+from deepbroad.measures import measure
+
+MOST_ROWS = 70_000
+FOLDS = 2
+# `encounter_id` and the like have a value of their own in every row; see the data's index.
+LEFT_OUT = {"kddcup99-test-corrected"}
+
+
+def fit_ours(model: Any, data: Split, threads: int) -> Fitted:
+    """Fit one of our models after a fit, uncounted, that loads the kernels."""
+    warnings.simplefilter("ignore")
+    model.set_params(n_jobs=threads)
+    clone(model).fit(data.X_train, data.y_train)
+    found, seconds = timed(model, data.X_train, data.y_train, data.X_test)
+    chosen = getattr(model, "selection_", None)
+    return Fitted(model.classes_, found, seconds, "" if chosen is None else str(chosen))
+
+
+def fit_forest(data: Split, threads: int, *, raw: bool) -> Fitted:
+    """Fit a random forest of 100 trees, to MDL codes as the paper does or to raw numbers."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.preprocessing import OrdinalEncoder
+
+    train, test = data.X_train.to_pandas(), data.X_test.to_pandas()
+    text = categorical_names(data.X_train)
+    numbers = [name for name in train.columns if name not in text]
+    if not raw and numbers:
+        discretizer = MDLDiscretizer().fit(train[numbers], data.y_train)
+        for X in (train, test):
+            X[numbers] = np.asarray(discretizer.transform(X[numbers]))
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    if text:
+        train[text] = codes.fit_transform(train[text].astype(object))
+        test[text] = codes.transform(test[text].astype(object))
+    model = RandomForestClassifier(100, n_jobs=threads, random_state=0)
+    found, seconds = timed(model, train, data.y_train, test)
+    return Fitted(model.classes_, found, seconds)
+
+
+MODELS: dict[str, Callable[[Split, int], Fitted]] = {
+    "dbl": lambda data, threads: fit_ours(DBLClassifier(), data, threads),
+    "a1je": lambda data, threads: fit_ours(AnJEClassifier(1), data, threads),
+    "dbl1": lambda data, threads: fit_ours(DBLClassifier.paper(1), data, threads),
+    "dbl2": lambda data, threads: fit_ours(DBLClassifier.paper(2), data, threads),
+    "forest": lambda data, threads: fit_forest(data, threads, raw=False),
+    "forest-raw": lambda data, threads: fit_forest(data, threads, raw=True),
+    **PEERS,
+}
+
+
+def stratified_folds(y: NDArray[Any], folds: int = FOLDS, seed: int = 0) -> NDArray[np.int64]:
+    """Return the fold of each row; every class is spread evenly."""
+    order = np.random.default_rng(seed).permutation(y.size)
+    order = order[np.argsort(y[order], kind="stable")]
+    fold = np.empty(y.size, np.int64)
+    fold[order] = np.arange(y.size) % folds
+    return fold
+
+
+def split_fold(name: str, fold: int) -> Split:
+    """Return one fold of a data set as the test part and the rest as the training part."""
+    X, y, labels = load(name)
+    held = stratified_folds(y) == fold
+    train, test = np.flatnonzero(~held), np.flatnonzero(held)
+    return Split(X.take(train), y[train], X.take(test), y[test], labels)
+
+
+def run(name: str, fold: int, model: str, threads: int) -> dict[str, Any]:
+    """Fit and measure one model in this process."""
+    data = split_fold(name, fold)
+    fitted = MODELS[model](data, threads)
+    found = measure(data.y_test, fitted.probabilities, classes=fitted.classes, labels=data.labels)
+    return {**found._asdict(), "seconds": fitted.seconds, "note": fitted.note}
+
+
+def data_sets() -> list[str]:
+    """Return the data sets up to the most rows, smallest first."""
+    found = []
+    for path in find_data_folder().glob("*.parquet"):
+        about = pq.read_metadata(path)
+        if about.num_rows <= MOST_ROWS and path.stem not in LEFT_OUT:
+            found.append((about.num_rows * about.num_columns, path.stem))
+    return [name for _, name in sorted(found)]
+
+
+def read_rows(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """Return the rows of a file of JSON lines by data set, fold and model."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {(row["data"], row["fold"], row["model"]): row for row in rows}
+
+
+def compute(
+    names: Iterable[str],
+    models: Iterable[str],
+    path: Path,
+    *,
+    folds: Sequence[int],
+    threads: int,
+    timeout: float,
+) -> None:
+    """Add the rows that are missing."""
+    done = read_rows(path)
+    for model in models:
+        for name in names:
+            for fold in folds:
+                if (name, fold, model) in done:
+                    continue
+                began = perf_counter()
+                outcome = run_in_child(run, name, fold, model, threads, timeout=timeout)
+                row = {"data": name, "fold": fold, "model": model, "status": outcome.status}
+                row |= outcome.value or {"note": outcome.message[:200]}
+                with path.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+                loss = row.get("log_loss", np.nan)
+                took = perf_counter() - began
+                print(f"{name:<26}{fold} {model:<12}{outcome.status:<8}{loss:8.4f}{took:8.1f} s", flush=True)
+                if outcome.status == "timeout":
+                    break
+
+
+def main() -> None:
+    """Compute the rows that are missing, then print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=Path, required=True, help="file of JSON lines")
+    parser.add_argument("--datasets", nargs="+", metavar="NAME")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--folds", nargs="+", type=int, default=list(range(FOLDS)))
+    parser.add_argument("--threads", type=int, default=THREADS)
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds of each fit")
+    parser.add_argument("--report-only", action="store_true")
+    chosen = parser.parse_args()
+    names = chosen.datasets or data_sets()
+    if not chosen.report_only:
+        compute(
+            names,
+            chosen.models,
+            chosen.rows,
+            folds=chosen.folds,
+            threads=chosen.threads,
+            timeout=chosen.timeout,
+        )
+    print_report(read_rows(chosen.rows), names)
+
+
+if __name__ == "__main__":
+    main()
