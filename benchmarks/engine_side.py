@@ -17,8 +17,9 @@ from deepbroad.data.table import read_table
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.training import Family, Training
+from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
 from deepbroad.model.terms import Terms
 from deepbroad.solvers import Solution
 
@@ -83,7 +84,7 @@ def our_pass(X: pa.Table, y: NDArray[Any], n: int) -> OurPass:
     """Prepare one evaluation of DBL^n's objective at its start."""
     prepared = prepare(X, y, n)
     capture = _Capture()
-    prepared.training.discriminative(Family(generative=True, alpha=1e-2), capture)
+    prepared.training.discriminative(Family(generative=True, strength=1e-2), capture)
     return OurPass(
         lambda: capture.objective(capture.start),
         np.ascontiguousarray(prepared.codes.T),

@@ -44,7 +44,9 @@ def mean_of(rows: Rows, name: str, model: str, what: str) -> float:
 def tally(pairs: list[tuple[float, float]]) -> Tally:
     """Count wins, draws and losses of pairs (ours, theirs), lower being better."""
     ours, theirs = np.round(np.array(pairs).reshape(-1, 2).T, DECIMALS)
-    return Tally(int((ours < theirs).sum()), int((ours == theirs).sum()), int((ours > theirs).sum()))
+    return Tally(
+        int((ours < theirs).sum()), int((ours == theirs).sum()), int((ours > theirs).sum())
+    )
 
 
 def is_categorical(name: str) -> bool:
@@ -110,7 +112,9 @@ def print_worst(rows: Rows, names: list[str]) -> None:
     for name in names:
         training_rows = pq.read_metadata(find_data_folder() / f"{name}.parquet").num_rows // 2
         ours = mean_of(rows, name, OURS, "log_loss")
-        simple = np.nanmin([mean_of(rows, name, m, "log_loss") for m in ("a1je", "dbl1")] + [np.inf])
+        simple = np.nanmin(
+            [mean_of(rows, name, m, "log_loss") for m in ("a1je", "dbl1")] + [np.inf]
+        )
         if training_rows >= FEWEST_ROWS and ours > simple + max(MUCH[0] * simple, MUCH[1]):
             print(f"| {name} | {ours:.4f} | {simple:.4f} |")
             found += 1

@@ -145,7 +145,10 @@ def compute(
                     file.write(json.dumps(row) + "\n")
                 loss = row.get("log_loss", np.nan)
                 took = perf_counter() - began
-                print(f"{name:<26}{fold} {model:<12}{outcome.status:<8}{loss:8.4f}{took:8.1f} s", flush=True)
+                print(
+                    f"{name:<26}{fold} {model:<12}{outcome.status:<8}{loss:8.4f}{took:8.1f} s",
+                    flush=True,
+                )
                 if outcome.status == "timeout":
                     break
 

@@ -7,7 +7,7 @@ from time import get_clock_info, perf_counter_ns, process_time_ns
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.training import Family, Training
+from deepbroad.engine.training import Training
 from deepbroad.kernels.expansion import (
     INNER,
     JOINT,
@@ -24,6 +24,7 @@ from deepbroad.kernels.lookup import TILE, TableIndex, scatter_rows, score_rows
 from deepbroad.kernels.softmax import softmax_rows
 from deepbroad.kernels.threads import Task, Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.family import Family
 from deepbroad.model.groups import Group
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
@@ -171,6 +172,6 @@ def time_evaluations(threads: Threads, values: int) -> float:
         seen.append((spent(threads.count), progress.evaluations))
 
     solver = LBFGS(max_iter=ITERATIONS, tol=0.0)
-    training.discriminative(Family(generative=True, alpha=0.01), solver, callbacks=[watch])
+    training.discriminative(Family(generative=True, strength=0.01), solver, callbacks=[watch])
     nanoseconds, evaluations = np.diff(np.array(seen[min(FULL, len(seen) - 2) :]), axis=0).T
     return float(np.median(nanoseconds / np.maximum(evaluations, 1)))

@@ -1,7 +1,6 @@
 """Fits: counting for the generative models, minimising for the discriminative ones."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -9,7 +8,8 @@ import numpy as np
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.passes import LossPass, count_cells
 from deepbroad.kernels.threads import Threads
-from deepbroad.model.generative import curvature, log_likelihoods, log_priors, partition_weight
+from deepbroad.model.family import Family, PerTerm, spread
+from deepbroad.model.generative import curvature, log_likelihoods, log_priors, partition_weights
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
@@ -18,25 +18,6 @@ from deepbroad.solvers.solver import Callback
 
 # Cells whose probabilities are computed at a time: what that takes stays in the cache.
 CHUNK = 1 << 16
-
-
-@dataclass(frozen=True)
-class Family:
-    """What sets one discriminative model apart from another: data for the objective.
-
-    Attributes
-    ----------
-    generative : bool
-        Scale by log θ and start from AnJE (DBL), or scale 1 and start from 0 (LR).
-    alpha : float
-        λ, the strength of the penalty, the same for every cell.
-    to_generative : bool
-        Pull weights towards AnJE's 1/p instead of 0.
-    """
-
-    generative: bool
-    alpha: float
-    to_generative: bool = False
 
 
 class Training:
@@ -89,14 +70,17 @@ class Training:
         self._by_chunks(n_cells, fill)
         return found
 
-    def _curvature(self, reached: np.ndarray, scale: np.ndarray, alpha: float) -> np.ndarray:
+    def _curvature(
+        self, reached: np.ndarray, scale: np.ndarray, strength: np.ndarray | float
+    ) -> np.ndarray:
         """Return about the diagonal of the Hessian by the parameters of cells, (n_reached, C)."""
         found = np.empty(scale.shape, self.dtype)
         total = float(self.class_counts.sum())
 
         def fill(first: int, last: int) -> None:
             counts = self.counts[reached[first:last]].astype(np.float64)
-            found[first:last] = curvature(counts, scale[first:last], alpha) / total
+            part = strength[first:last] if isinstance(strength, np.ndarray) else strength
+            found[first:last] = curvature(counts, scale[first:last], part) / total
 
         self._by_chunks(len(reached), fill)
         return found
@@ -109,7 +93,10 @@ class Training:
     def generative(self) -> ScoreTables:
         """Return AnJE: log π and log θ / p."""
         scale = self.log_likelihoods()
-        scores = scale * self.dtype.type(partition_weight(self.plan.terms))
+        terms = self.plan.terms
+        weights = partition_weights(terms).astype(self.dtype)
+        alike = (weights == weights[0]).all()
+        scores = scale * (weights[0] if alike else terms.per_cell(weights)[:, None])
         return ScoreTables(self.plan, self.log_priors, scores, scale)
 
     def discriminative(
@@ -122,31 +109,18 @@ class Training:
     ) -> tuple[ScoreTables, Solution]:
         """Return the model that minimises the objective, and how the solver got there."""
         reached = self._reached()
-        shape = (len(reached), self.source.n_classes)
-        weight = partition_weight(self.plan.terms) if family.generative else 0.0
-        scale = self.log_likelihoods(reached) if family.generative else np.ones(shape, self.dtype)
-        target = weight if family.to_generative else 0.0
-        class_scale = self.log_priors if family.generative else np.ones(shape[1])
-        total = float(self.class_counts.sum())
-        design = Design(
-            scale=scale,
-            start=weight,
-            target=target,
-            strength=family.alpha,
-            class_scale=class_scale,
-            class_start=np.full(shape[1], 1.0 if family.generative else 0.0),
-            curvature=self._curvature(reached, scale, family.alpha),
-            class_curvature=curvature(self.class_counts, class_scale, 0.0) / total,
-        )
+        design = self._design(family, reached)
+        fixed = family.fixed_target(self.plan.terms) * self._weights(family)
         run_pass = LossPass(
             self.source,
             self.plan,
             reached=reached,
-            scale=scale,
-            fixed=self._fixed_scores(target) if target else None,
+            scale=design.scale,
+            fixed=self._fixed_scores(fixed) if np.any(fixed) else None,
             dtype=self.dtype,
             threads=self.threads,
         )
+        total = float(self.class_counts.sum())
         objective = Objective(design, run_pass, total, self.threads)
         solution = solver.minimise(
             objective,
@@ -157,24 +131,54 @@ class Training:
         )
         classes, cells = objective.split(solution.u)
         del run_pass, objective  # their tables are as large as the model
-        scores = self._fixed_scores(target)
+        scale = design.scale
+        scores = self._fixed_scores(fixed)
         for low in range(0, len(reached), CHUNK):
             part = slice(low, low + CHUNK)
             scores[reached[part]] = scale[part] * cells[part]
         full_scale = self._full_scale(reached, scale) if family.generative else None
-        return ScoreTables(self.plan, classes * class_scale, scores, full_scale), solution
+        return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
+
+    def _design(self, family: Family, reached: np.ndarray) -> Design:
+        """Return scale, start, target and strength of the cells that rows reach."""
+        terms, n_classes = self.plan.terms, self.source.n_classes
+        shape, weights = (len(reached), n_classes), self._weights(family)
+        scale = self.log_likelihoods(reached) if family.generative else np.ones(shape, self.dtype)
+        strength = spread(family.strength, terms, reached)
+        if family.by_score and family.generative:
+            strength = strength * scale.astype(np.float64) ** 2
+        class_scale = self.log_priors if family.generative else np.ones(n_classes)
+        class_curvature = curvature(self.class_counts, class_scale, 0.0)
+        return Design(
+            scale=scale,
+            start=spread(family.start * weights, terms, reached),
+            target=spread(family.target * weights, terms, reached),
+            strength=strength,
+            class_scale=class_scale,
+            class_start=np.full(n_classes, 1.0 if family.generative else 0.0),
+            curvature=self._curvature(reached, scale, strength),
+            class_curvature=class_curvature / float(self.class_counts.sum()),
+        )
+
+    def _weights(self, family: Family) -> PerTerm:
+        """Return the weights of the generative model; one number where terms are all alike."""
+        if not family.generative:
+            return 0.0
+        weights = partition_weights(self.plan.terms)
+        return float(weights[0]) if (weights == weights[0]).all() else weights
 
     def _reached(self) -> np.ndarray:
         """Return the cells that some training row reaches, in the smaller integers if they fit."""
         reached = np.flatnonzero(self.counts.any(axis=1))
         return reached.astype(np.int32 if len(self.counts) < 2**31 else np.int64)
 
-    def _fixed_scores(self, target: float) -> np.ndarray:
+    def _fixed_scores(self, target: PerTerm) -> np.ndarray:
         """Return the scores s·t of the cells that no training row reaches, 0 elsewhere."""
         scores = np.zeros(self.counts.shape, self.dtype)
-        if target:
+        if np.any(target):
             unreached = np.flatnonzero(~self.counts.any(axis=1))
-            scores[unreached] = self.dtype.type(target) * self.log_likelihoods(unreached)
+            weights = np.asarray(spread(target, self.plan.terms, unreached), self.dtype)
+            scores[unreached] = weights * self.log_likelihoods(unreached)
         return scores
 
     def _full_scale(self, reached: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ from deepbroad.estimators.parameters import (
 from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
+from deepbroad.model.terms import Terms
 
 logger = logging.getLogger("deepbroad")
 
@@ -48,6 +49,7 @@ class Prepared:
     encoding: Encoding
     source: ArraySource
     provision: Provision
+    structure: Any = None  # what the terms were chosen by, in models that learn a structure
 
     @property
     def plan(self) -> Plan:
@@ -205,15 +207,24 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
                 weights=weights,
             )
         )
+        terms, structure = self._choose_terms(source, encoding, n, threads)
         wish = Wish(
             n,
-            terms=None if self.terms is None else resolve_terms(self.terms, n, encoding),
+            terms=terms,
             max_terms=self.max_terms,
             min_count=self.min_count,
             history=self._history,
         )
         provision = provide(source, wish, limit, threads)
-        return Prepared(labels, encoding, source, provision)
+        return Prepared(labels, encoding, source, provision, structure)
+
+    def _choose_terms(
+        self, source: ArraySource, encoding: Encoding, n: int, threads: Threads
+    ) -> tuple[Terms | None, Any]:
+        """Return the terms, None for all tuples of n columns, and the structure they came from."""
+        if self.terms is None:
+            return None, None
+        return resolve_terms(self.terms, n, encoding), None
 
     def _read_labels(
         self, y: Any, weights: np.ndarray | None

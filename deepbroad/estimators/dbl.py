@@ -2,9 +2,10 @@
 
 from typing import Any, Self
 
-from deepbroad.engine.training import Family
+from deepbroad.engine.training import Training
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import check_choice
+from deepbroad.model.family import Family
 
 
 class DBLClassifier(DiscriminativeClassifier):
@@ -173,9 +174,9 @@ class DBLClassifier(DiscriminativeClassifier):
         super()._check_parameters()
         check_choice("shrink_to", self.shrink_to, ["generative", "zero"])
 
-    def _family(self) -> Family:
+    def _family(self, training: Training) -> Family:
         return Family(
             generative=True,
-            alpha=float(self.alpha),
-            to_generative=self.shrink_to == "generative",
+            strength=float(self.alpha),
+            target=1.0 if self.shrink_to == "generative" else 0.0,
         )

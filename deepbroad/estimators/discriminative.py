@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from deepbroad.engine.training import Family, Training
+from deepbroad.engine.training import Training
 from deepbroad.estimators.base import Prepared, TableClassifier
 from deepbroad.estimators.parameters import (
     check_callbacks,
@@ -16,6 +16,7 @@ from deepbroad.estimators.parameters import (
     check_count,
     check_number,
 )
+from deepbroad.model.family import Family
 from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import LBFGS, Progress, Solution
 
@@ -39,7 +40,7 @@ class DiscriminativeClassifier(TableClassifier):
     _history = LBFGS.history
 
     @abstractmethod
-    def _family(self) -> Family:
+    def _family(self, training: Training) -> Family:
         """Return the arrays that set this model apart, as data."""
 
     def _check_parameters(self) -> None:
@@ -61,7 +62,7 @@ class DiscriminativeClassifier(TableClassifier):
         if self.verbose:
             callbacks.append(log_progress)
         tables, solution = training.discriminative(
-            self._family(), solver, callbacks=callbacks, warm=self._previous(prepared)
+            self._family(training), solver, callbacks=callbacks, warm=self._previous(prepared)
         )
         self.n_iter_ = solution.n_iter
         self.n_evaluations_ = len(solution.evaluation_curve)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from deepbroad.engine.training import Family
+from deepbroad.engine.training import Training
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
+from deepbroad.model.family import Family
 
 
 class LRClassifier(DiscriminativeClassifier):
@@ -87,5 +88,5 @@ evaluation_curve_, status_, terms_, term_gains_, tables_, intercept_
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _family(self) -> Family:
-        return Family(generative=False, alpha=float(self.alpha))
+    def _family(self, training: Training) -> Family:
+        return Family(generative=False, strength=float(self.alpha))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deepbroad.model.terms import Terms
+from deepbroad.model.terms import NONE, Terms
 
 
 def log_priors(class_counts: np.ndarray, smoothing: float) -> np.ndarray:
@@ -28,7 +28,7 @@ def log_likelihoods(
     return np.log(counts + prior) - np.log(class_counts + smoothing)
 
 
-def curvature(counts: np.ndarray, scale: np.ndarray, strength: float) -> np.ndarray:
+def curvature(counts: np.ndarray, scale: np.ndarray, strength: np.ndarray | float) -> np.ndarray:
     """Return about the diagonal of the Hessian of Σ ω·loss + ½ λ u² by the parameters of cells.
 
     It is s² Σ_r ω_r P(c|x_r) (1 - P(c|x_r)) + λ over the rows of the cell; here each P is the
@@ -41,13 +41,19 @@ def curvature(counts: np.ndarray, scale: np.ndarray, strength: float) -> np.ndar
     return rows * shares * (1.0 - shares) * np.maximum(scale**2, 1e-12) + strength
 
 
-def partition_weight(terms: Terms) -> float:
-    """Return 1/p, p being in how many tuples a column is, on average over the columns used.
+def partition_weights(terms: Terms) -> np.ndarray:
+    """Return 1/p of each term, (n_terms,), p being in how many of its order a column is.
 
-    For all tuples of n columns p is C(a-1, n-1), the number of partitions that AnJE averages.
+    That is on average over the columns used. For all tuples of n columns p is C(a-1, n-1), the
+    number of partitions that AnJE averages.
     """
-    used = len(np.unique(terms.members[terms.members >= 0]))
-    return used / float(terms.orders.sum())
+    weights = np.empty(len(terms))
+    for order in np.unique(terms.orders):
+        chosen = terms.orders == order
+        members = terms.members[chosen]
+        used = len(np.unique(members[members != NONE]))
+        weights[chosen] = used / float(order * np.count_nonzero(chosen))
+    return weights
 
 
 def evidence_rescaling(a: int, n: int, unseen: np.ndarray) -> np.ndarray:

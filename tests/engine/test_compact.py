@@ -11,8 +11,9 @@ from deepbroad.engine import compaction
 from deepbroad.engine.compaction import must_be_compact
 from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.training import Family, Training
+from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
 from deepbroad.model.groups import observe_groups, observe_tuples
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
@@ -21,9 +22,9 @@ from tests.engine.problems import draw_problem, partitions, problems
 
 FAMILIES = {
     "AnJE": None,
-    "LR": Family(generative=False, alpha=0.5),
-    "DBL to zero": Family(generative=True, alpha=0.1),
-    "DBL to AnJE": Family(generative=True, alpha=0.1, to_generative=True),
+    "LR": Family(generative=False, strength=0.5),
+    "DBL to zero": Family(generative=True, strength=0.1),
+    "DBL to AnJE": Family(generative=True, strength=0.1, target=1.0),
 }
 
 

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from deepbroad.data.source import BLOCK_ROWS
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.training import Family
 from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
 from deepbroad.solvers import LBFGS
 from tests import naive
 from tests.engine.problems import Problem, draw_problem, objective_of, partitions, problems
 
 FAMILIES = {
-    "LR": Family(generative=False, alpha=0.5),
-    "DBL to zero": Family(generative=True, alpha=0.1),
-    "DBL to AnJE": Family(generative=True, alpha=0.1, to_generative=True),
+    "LR": Family(generative=False, strength=0.5),
+    "DBL to zero": Family(generative=True, strength=0.1),
+    "DBL to AnJE": Family(generative=True, strength=0.1, target=1.0),
 }
 
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.training import Family
+from deepbroad.model.family import Family
 from deepbroad.solvers import LBFGS
 from tests import naive
 from tests.engine.problems import draw_problem, objective_of
@@ -78,7 +78,7 @@ def test_anje_averages_all_partitions(a, n, weighted):
 def test_lr_is_logistic_regression_on_one_hot_tuples(n, n_classes, weighted):
     alpha = 0.5
     problem = draw_problem(n, rows=60, n_classes=n_classes, weighted=weighted)
-    family = Family(generative=False, alpha=alpha)
+    family = Family(generative=False, strength=alpha)
     model, solution = problem.training(n, [(0, 3), (1, 2)]).discriminative(family, EXACT)
     assert solution.status == "converged"
     oracle = LogisticRegression(C=(2 if n_classes == 2 else 1) / alpha, tol=1e-10, max_iter=10_000)
@@ -95,7 +95,7 @@ def test_lr_is_logistic_regression_on_one_hot_tuples(n, n_classes, weighted):
 @two_and_more_classes
 def test_dbl_is_scipys_fit_on_explicit_features(n, n_classes, weighted, to_generative):
     problem = draw_problem(n, rows=50, n_classes=n_classes, weighted=weighted)
-    family = Family(generative=True, alpha=0.5, to_generative=to_generative)
+    family = Family(generative=True, strength=0.5, target=float(to_generative))
     model, solution = problem.training(n, [(0, 3), (1, 2)]).discriminative(family, EXACT)
     assert solution.status == "converged"
     fitted = naive.fit_dbl(problem, n, 0.5, to_generative=to_generative)
@@ -110,7 +110,7 @@ def test_dbl_is_scipys_fit_on_explicit_features(n, n_classes, weighted, to_gener
 @two_and_more_classes
 def test_single_precision_fits_agree_with_the_oracle_too(n, n_classes):
     problem = draw_problem(20 + n, rows=60, n_classes=n_classes)
-    family = Family(generative=True, alpha=0.5)
+    family = Family(generative=True, strength=0.5)
     training = problem.training(n, [(0, 3), (1, 2)], dtype=np.float32)
     model, _ = training.discriminative(family, EXACT)
     fitted = naive.fit_dbl(problem, n, 0.5, to_generative=False)
@@ -145,7 +145,7 @@ def test_the_start_of_dbl_is_anje():
     problem = draw_problem(3, weighted=True)
     for n in (1, 2, 3):
         training = problem.training(n)
-        family = Family(generative=True, alpha=1.0)
+        family = Family(generative=True, strength=1.0)
         with_no_steps, solution = training.discriminative(family, LBFGS(max_iter=0))
         found = probabilities(with_no_steps, problem.codes)
         np.testing.assert_allclose(
@@ -162,7 +162,7 @@ def test_the_start_of_dbl_is_anje():
 def test_cells_that_no_row_reaches_stay_at_scale_times_target(to_generative):
     problem = draw_problem(4, rows=15)
     training = problem.training(2, [(0, 1), (2, 3)])
-    family = Family(generative=True, alpha=0.3, to_generative=to_generative)
+    family = Family(generative=True, strength=0.3, target=float(to_generative))
     model, _ = training.discriminative(family, LBFGS(max_iter=50))
     unreached = ~training.counts.any(axis=1)
     assert unreached.any()
@@ -176,7 +176,7 @@ def test_a_stronger_penalty_towards_anje_ends_nearer_to_it():
     training = problem.training(2)
     distances = []
     for alpha in (0.01, 1.0, 100.0, 1e6):
-        family = Family(generative=True, alpha=alpha, to_generative=True)
+        family = Family(generative=True, strength=alpha, target=1.0)
         model, _ = training.discriminative(family, EXACT)
         # The class terms are free, so compare the tables.
         difference = model.relative()[1] - training.generative().relative()[1]

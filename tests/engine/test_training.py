@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.training import Family
+from deepbroad.model.family import Family
 from deepbroad.solvers import LBFGS
 from tests import naive
 from tests.engine.problems import Problem, draw_problem
 
 FAMILIES = {
-    "LR": Family(generative=False, alpha=0.5),
-    "DBL to zero": Family(generative=True, alpha=0.5),
-    "DBL to AnJE": Family(generative=True, alpha=0.5, to_generative=True),
+    "LR": Family(generative=False, strength=0.5),
+    "DBL to zero": Family(generative=True, strength=0.5),
+    "DBL to AnJE": Family(generative=True, strength=0.5, target=1.0),
 }
 
 

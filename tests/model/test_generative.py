@@ -10,7 +10,7 @@ from deepbroad.model.generative import (
     evidence_rescaling,
     log_likelihoods,
     log_priors,
-    partition_weight,
+    partition_weights,
 )
 from deepbroad.model.terms import Terms
 from tests import naive
@@ -47,7 +47,7 @@ def test_maximum_likelihood_is_refused_where_it_takes_the_logarithm_of_zero():
 @pytest.mark.parametrize(("a", "n"), [(1, 1), (4, 1), (4, 2), (6, 3), (5, 5)])
 def test_the_weight_is_one_over_the_partitions_that_hold_a_tuple(a, n):
     terms = Terms.of_order(n, np.full(a, 2))
-    assert partition_weight(terms) == pytest.approx(1 / comb(a - 1, n - 1))
+    assert partition_weights(terms) == pytest.approx(1 / comb(a - 1, n - 1))
 
 
 @pytest.mark.parametrize(("a", "n"), [(4, 1), (4, 2), (6, 3), (5, 5)])
