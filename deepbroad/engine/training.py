@@ -8,6 +8,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.passes import LossPass, count_cells
 from deepbroad.kernels.threads import Threads
+from deepbroad.model.conditionals import parent_counts
 from deepbroad.model.family import Family, PerTerm, spread
 from deepbroad.model.generative import curvature, log_likelihoods, log_priors, partition_weights
 from deepbroad.model.objective import Design, Objective
@@ -54,18 +55,28 @@ class Training:
         """Log π, (C,)."""
         return log_priors(self.class_counts, self.smoothing)
 
-    def log_likelihoods(self, cells: np.ndarray | None = None) -> np.ndarray:
-        """Log θ of some cells in ascending order, or of all, (n, C), in the dtype of the fit."""
+    def log_likelihoods(
+        self, cells: np.ndarray | None = None, children: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Log θ of some cells in ascending order, or of all, (n, C), in the dtype of the fit.
+
+        With `children`, a column per term, θ is of its value given the others of the term.
+        """
         terms = self.plan.terms
         n_cells = terms.n_cells if cells is None else len(cells)
+        if children is not None:
+            given = parent_counts(self.plan, self.counts, self.class_counts, children)
+            given_spaces = terms.spaces // terms.cardinalities[children]
         found = np.empty((n_cells, self.source.n_classes), self.dtype)
 
         def fill(first: int, last: int) -> None:
             which = slice(first, last) if cells is None else cells[first:last]
             spaces = terms.spaces_of(which)
-            found[first:last] = log_likelihoods(
-                self.counts[which], self.class_counts, spaces, self.smoothing
-            )
+            part = log_likelihoods(self.counts[which], self.class_counts, spaces, self.smoothing)
+            if children is not None:
+                spaces = terms.values_of(given_spaces, which)
+                part -= log_likelihoods(given[which], self.class_counts, spaces, self.smoothing)
+            found[first:last] = part
 
         self._by_chunks(n_cells, fill)
         return found
@@ -90,9 +101,11 @@ class Training:
         chunks = range(0, length, CHUNK)
         self.threads.run([partial(fill, low, min(low + CHUNK, length)) for low in chunks])
 
-    def generative(self) -> ScoreTables:
-        """Return AnJE: log π and log θ / p."""
-        scale = self.log_likelihoods()
+    def generative(self, children: np.ndarray | None = None) -> ScoreTables:
+        """Return AnJE: log π and log θ / p; with `children` log π and log θ given the parents."""
+        scale = self.log_likelihoods(children=children)
+        if children is not None:
+            return ScoreTables(self.plan, self.log_priors, scale, scale)
         terms = self.plan.terms
         weights = partition_weights(terms).astype(self.dtype)
         alike = (weights == weights[0]).all()
@@ -116,7 +129,7 @@ class Training:
             self.plan,
             reached=reached,
             scale=design.scale,
-            fixed=self._fixed_scores(fixed) if np.any(fixed) else None,
+            fixed=self._fixed_scores(fixed, family.children) if np.any(fixed) else None,
             dtype=self.dtype,
             threads=self.threads,
         )
@@ -132,18 +145,20 @@ class Training:
         classes, cells = objective.split(solution.u)
         del run_pass, objective  # their tables are as large as the model
         scale = design.scale
-        scores = self._fixed_scores(fixed)
+        scores = self._fixed_scores(fixed, family.children)
         for low in range(0, len(reached), CHUNK):
             part = slice(low, low + CHUNK)
             scores[reached[part]] = scale[part] * cells[part]
-        full_scale = self._full_scale(reached, scale) if family.generative else None
+        full_scale = self._full_scale(family, reached, scale) if family.generative else None
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
 
     def _design(self, family: Family, reached: np.ndarray) -> Design:
         """Return scale, start, target and strength of the cells that rows reach."""
         terms, n_classes = self.plan.terms, self.source.n_classes
         shape, weights = (len(reached), n_classes), self._weights(family)
-        scale = self.log_likelihoods(reached) if family.generative else np.ones(shape, self.dtype)
+        scale = np.ones(shape, self.dtype)
+        if family.generative:
+            scale = self.log_likelihoods(reached, family.children)
         strength = spread(family.strength, terms, reached)
         if family.by_score and family.generative:
             strength = strength * scale.astype(np.float64) ** 2
@@ -164,6 +179,8 @@ class Training:
         """Return the weights of the generative model; one number where terms are all alike."""
         if not family.generative:
             return 0.0
+        if family.children is not None:
+            return 1.0
         weights = partition_weights(self.plan.terms)
         return float(weights[0]) if (weights == weights[0]).all() else weights
 
@@ -172,19 +189,19 @@ class Training:
         reached = np.flatnonzero(self.counts.any(axis=1))
         return reached.astype(np.int32 if len(self.counts) < 2**31 else np.int64)
 
-    def _fixed_scores(self, target: PerTerm) -> np.ndarray:
+    def _fixed_scores(self, target: PerTerm, children: np.ndarray | None) -> np.ndarray:
         """Return the scores s·t of the cells that no training row reaches, 0 elsewhere."""
         scores = np.zeros(self.counts.shape, self.dtype)
         if np.any(target):
             unreached = np.flatnonzero(~self.counts.any(axis=1))
             weights = np.asarray(spread(target, self.plan.terms, unreached), self.dtype)
-            scores[unreached] = weights * self.log_likelihoods(unreached)
+            scores[unreached] = weights * self.log_likelihoods(unreached, children)
         return scores
 
-    def _full_scale(self, reached: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    def _full_scale(self, family: Family, reached: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return log θ of every cell; 0 for unreached ones without smoothing, where θ is 0."""
         if self.smoothing:
-            return self.log_likelihoods()
+            return self.log_likelihoods(children=family.children)
         full = np.zeros(self.counts.shape, self.dtype)
         full[reached] = scale
         return full

@@ -29,6 +29,10 @@ class Family:
     backs_off : bool
         Whether cells of two columns or more that no training row reaches score 0, for models that
         have their parts as terms too, instead of s·t.
+    children : ndarray of shape (n_terms,) or None
+        The column of each term that is given the others, its parents: then the scale of a cell is
+        log θ of its value given theirs and the class, and its generative weight 1. None: the scale
+        is log θ of the joint value given the class.
     """
 
     generative: bool
@@ -37,6 +41,7 @@ class Family:
     target: PerTerm = 0.0
     by_score: bool = False
     backs_off: bool = False
+    children: np.ndarray | None = None
 
     def fixed_target(self, terms: Terms) -> PerTerm:
         """Return t of the cells that no training row reaches, by term."""

@@ -107,16 +107,20 @@ class Terms(FieldsOnly):
 
     def spaces_of(self, cells: np.ndarray | slice) -> np.ndarray:
         """Return |x_α| of the terms of some cells: a slice, or an ascending list of them."""
+        return self.values_of(self.spaces, cells)
+
+    def values_of(self, values: np.ndarray, cells: np.ndarray | slice) -> np.ndarray:
+        """Return the value of the term of each of some cells, as `spaces_of` does |x_α|."""
         if isinstance(cells, slice):
             first, last = cells.start, cells.stop
         elif len(cells) == 0:
-            return np.empty(0, np.int64)
+            return np.empty(0, values.dtype)
         else:
             first, last = int(cells[0]), int(cells[-1]) + 1
         low = int(np.searchsorted(self.offsets, first, side="right")) - 1
         high = int(np.searchsorted(self.offsets, last, side="left"))
         bounds = np.clip(self.offsets[low : high + 1], first, last)
-        spread = np.repeat(self.spaces[low:high], np.diff(bounds))
+        spread = np.repeat(values[low:high], np.diff(bounds))
         return spread if isinstance(cells, slice) else spread[cells - first]
 
     def per_cell(self, values: np.ndarray) -> np.ndarray:
