@@ -1,6 +1,13 @@
 """Deep broad learning: exact, fast, explainable classification of tables."""
 
-from deepbroad.estimators import AnJEClassifier, DBLClassifier, LRClassifier, MDLDiscretizer
+from deepbroad.estimators import (
+    AnJEClassifier,
+    DBLClassifier,
+    KDBClassifier,
+    LRClassifier,
+    MDLDiscretizer,
+    TANClassifier,
+)
 from deepbroad.persist import ModelFileError, load, save
 from deepbroad.solvers import Progress
 
@@ -9,10 +16,12 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "AnJEClassifier",
     "DBLClassifier",
+    "KDBClassifier",
     "LRClassifier",
     "MDLDiscretizer",
     "ModelFileError",
     "Progress",
+    "TANClassifier",
     "load",
     "save",
 ]

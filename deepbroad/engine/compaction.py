@@ -18,15 +18,17 @@ LARGE_MODEL = 1 << 30
 CODE = 4
 
 
-def must_be_compact(terms: Terms, rows: int) -> np.ndarray:
+def must_be_compact(terms: Terms, rows: int, small: int | None = None) -> np.ndarray:
     """Tell which terms are compact whatever rows show, (n_terms,) bool.
 
     Those whose joint values are many more than rows can show, and those with a column of so many
-    values that fusing it with others would make tables too large.
+    values that fusing it with others would make tables too large. None of up to `small` joint
+    values (`SMALL_TABLE` unless told) is.
     """
+    small = SMALL_TABLE if small is None else small
     wide = np.append(terms.cardinalities, 1)[terms.members].max(axis=1) > LARGE_CARDINALITY
-    sparse = terms.spaces > min(max(SMALL_TABLE, 2 * rows), MAX_SPACE)
-    return sparse | (wide & (terms.orders > 1) & (terms.spaces > SMALL_TABLE))
+    sparse = terms.spaces > min(max(small, 2 * rows), MAX_SPACE)
+    return sparse | (wide & (terms.orders > 1) & (terms.spaces > small))
 
 
 def cell_bytes(n_classes: int) -> int:
@@ -34,12 +36,14 @@ def cell_bytes(n_classes: int) -> int:
     return 12 * n_classes + 8 * lane_count(n_classes - 1)
 
 
-def choose_compact(terms: Terms, source: Source, threads: Threads) -> np.ndarray:
+def choose_compact(
+    terms: Terms, source: Source, threads: Threads, small: int | None = None
+) -> np.ndarray:
     """Tell which terms get compact tables, (n_terms,) bool.
 
     In a large model also those whose cells would take far more memory than compact ones.
     """
-    compact = must_be_compact(terms, source.n_rows)
+    compact = must_be_compact(terms, source.n_rows, small)
     per_cell = cell_bytes(source.n_classes)
     spaces = np.where(compact, 0, terms.spaces).astype(np.float64)
     if spaces.sum() * per_cell <= LARGE_MODEL:

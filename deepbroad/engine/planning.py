@@ -34,6 +34,8 @@ class Planner:
         Whether terms may have compact tables.
     min_count : float
         Joint values of less weight have no cell of their own in these.
+    small : int, optional
+        Terms of up to so many joint values are never compact for the sake of rows.
     """
 
     def __init__(
@@ -44,12 +46,13 @@ class Planner:
         compact: bool = True,
         min_count: float = 1,
         threads: Threads | None = None,
+        small: int | None = None,
     ) -> None:
         threads = threads or Threads(1)
         self.source, self.terms = source, terms
         is_compact = np.zeros(len(terms), bool)
         if compact:
-            is_compact = choose_compact(terms, source, threads)
+            is_compact = choose_compact(terms, source, threads, small)
         chosen = np.flatnonzero(is_compact).tolist()
         tuples = observe_tuples(
             [terms.tuple(term) for term in chosen],

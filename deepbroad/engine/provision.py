@@ -34,13 +34,17 @@ MAX_SEARCHED = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Wish:
-    """What a fit is to have: all tuples of n columns, the given terms, or the best of all."""
+    """What a fit is to have: all tuples of n columns, the given terms, or the best of all.
+
+    Terms of up to `small` joint values have dense tables (see `deepbroad.engine.compaction`).
+    """
 
     n: int
     terms: Terms | None = None
     max_terms: int | None = None
     min_count: float = 1
     history: int = 0
+    small: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +136,9 @@ class Provider:
         """Return the cheapest plan of some terms that fits, or the smallest."""
         wish = self.wish
         histories = sorted({wish.history, min(wish.history, SHORT_HISTORY)}, reverse=True)
-        planner = Planner(self.source, terms, min_count=wish.min_count, threads=self.threads)
+        planner = Planner(
+            self.source, terms, min_count=wish.min_count, threads=self.threads, small=wish.small
+        )
         found = []
         # Fused tables can be larger than the cells that they are built from.
         for plan in (planner.cheapest, planner.single):

@@ -3,6 +3,15 @@
 from deepbroad.estimators.anje import AnJEClassifier
 from deepbroad.estimators.dbl import DBLClassifier
 from deepbroad.estimators.discretizer import MDLDiscretizer
+from deepbroad.estimators.kdb import KDBClassifier
 from deepbroad.estimators.lr import LRClassifier
+from deepbroad.estimators.tan import TANClassifier
 
-__all__ = ["AnJEClassifier", "DBLClassifier", "LRClassifier", "MDLDiscretizer"]
+__all__ = [
+    "AnJEClassifier",
+    "DBLClassifier",
+    "KDBClassifier",
+    "LRClassifier",
+    "MDLDiscretizer",
+    "TANClassifier",
+]

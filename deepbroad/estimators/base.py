@@ -77,6 +77,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     _history = 0
     # Whether rows with never-seen values have what is left of their evidence rescaled.
     _rescales = False
+    # Up to how many joint values tables are dense whatever rows show; None: the planner's choice.
+    _small_table: int | None = None
 
     @abstractmethod
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
@@ -189,7 +191,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         if reset:
             validate_data(self, X, y, skip_check_array=True)
         check_consistent_length(X, y)
-        n = check_depth(self.n, table.n_columns)
+        n = self._read_depth(table.n_columns)
         labels, codes, weights = self._read_labels(y, read_weights(sample_weight, table.n_rows))
         encoding, columns = Encoding.fit(
             table,
@@ -214,9 +216,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             max_terms=self.max_terms,
             min_count=self.min_count,
             history=self._history,
+            small=self._small_table,
         )
         provision = provide(source, wish, limit, threads)
         return Prepared(labels, encoding, source, provision, structure)
+
+    def _read_depth(self, n_features: int) -> int:
+        """Return how many attributes a tuple joins; ValueError for more than there are."""
+        return check_depth(self.n, n_features)
 
     def _choose_terms(
         self, source: ArraySource, encoding: Encoding, n: int, threads: Threads

@@ -13,7 +13,13 @@ import deepbroad
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.engine.memory import format_bytes, parse_limit
-from deepbroad.estimators import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.estimators import (
+    AnJEClassifier,
+    DBLClassifier,
+    KDBClassifier,
+    LRClassifier,
+    TANClassifier,
+)
 from deepbroad.estimators.base import TableClassifier
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.plan import Plan
@@ -26,11 +32,19 @@ from deepbroad.persist.tensors import Tensors
 
 
 class Kind(NamedTuple):
-    """An estimator that files may hold, and what its fit sets beside the model itself."""
+    """An estimator that files may hold, and what its fit sets beside the model itself.
+
+    `optional`: a fit that only counts sets none of that.
+    """
 
     estimator: type[TableClassifier]
     facts: Mapping[str, type] = {}
     curves: tuple[str, ...] = ()
+    optional: bool = False
+
+    def of_fit(self, is_solved: bool) -> "Kind":
+        """Return the kind of one fit, by whether it had a solver."""
+        return self if is_solved or not self.optional else Kind(self.estimator)
 
 
 _FACTS = {"n_iter_": int, "n_evaluations_": int, "loss_": float, "status_": str}
@@ -39,7 +53,9 @@ _CURVES = ("loss_curve_", "evaluation_curve_")
 KINDS = {
     "AnJEClassifier": Kind(AnJEClassifier),
     "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES),
+    "KDBClassifier": Kind(KDBClassifier, _FACTS, _CURVES, optional=True),
     "LRClassifier": Kind(LRClassifier, _FACTS, _CURVES),
+    "TANClassifier": Kind(TANClassifier, _FACTS, _CURVES, optional=True),
 }
 # Functions, which no file can hold.
 _LEFT_OUT = ("callbacks",)
@@ -53,7 +69,7 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : AnJEClassifier, DBLClassifier or LRClassifier
+    model : a classifier of this package
         Fitted. Its `callbacks` and metadata requests are left out.
     path : str or os.PathLike
         Any name; ``.dbl`` is the custom. An older file of that name is replaced.
@@ -86,8 +102,9 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
     if name not in KINDS or type(model) is not KINDS[name].estimator:
         raise TypeError(f"deepbroad.save writes {', '.join(KINDS)}; got {name}.")
     check_is_fitted(model, "classes_")
+    kind = KINDS[name].of_fit(hasattr(model, "n_iter_"))
     try:
-        data = pack_file(Stamp(deepbroad.__version__, name), _describe(model, KINDS[name]))
+        data = pack_file(Stamp(deepbroad.__version__, name), _describe(model, kind))
         _bytes_needed(model._scorer.model.plan, len(model.classes_), len(data))
     except ModelFileError as error:
         raise ModelFileError(f"This {name} cannot be saved: {error}.") from None
@@ -107,7 +124,7 @@ def load(path: str | os.PathLike[str]) -> TableClassifier:
 
     Returns
     -------
-    model : AnJEClassifier, DBLClassifier or LRClassifier
+    model : a classifier of this package
         Fitted, with the same parameters (but `callbacks`) and, to the bit, the same predictions.
 
     Raises
@@ -224,7 +241,7 @@ def _build(kind: Kind, tensors: Tensors, file_size: int) -> TableClassifier:
         )
     class_scores = tensors.take("class_scores", ["float64"], (labels.n_classes,))
     tables = unpack_cells(tensors, plan, class_scores)
-    _set_fit(model, kind, fit, tensors)
+    _set_fit(model, kind.of_fit(bool(fit)), fit, tensors)
     model.term_gains_ = None
     if "term_gains" in tensors:
         model.term_gains_ = tensors.take("term_gains", ["float64"], (len(plan.terms),))
