@@ -315,3 +315,122 @@ def sum_entries(codes, members, offsets, sizes, values, n_entries):
             entry = np.ravel_multi_index([int(codes[g, r]) for g in groups], sizes[groups])
             entries[offset + entry] += values[r]
     return entries
+
+
+# Structures: KDB, TAN, and ELR on them.
+
+
+def conditional_information(x, z, given, weights):
+    """Return I(x; z | given) in nats from the rows' values, by its definition."""
+    total = sum(weights)
+    joint, with_x, with_z, alone = {}, {}, {}, {}
+    for u, v, g, weight in zip(x, z, given, weights, strict=True):
+        for counts, key in ((joint, (u, v, g)), (with_x, (u, g)), (with_z, (v, g)), (alone, g)):
+            counts[key] = counts.get(key, 0.0) + weight
+    return sum(
+        count / total * log(count * alone[g] / (with_x[u, g] * with_z[v, g]))
+        for (u, v, g), count in joint.items()
+        if count > 0
+    )
+
+
+def class_informations(codes, labels, weights):
+    """Return I(x_i; y) of each column, rounded so that ties are ties."""
+    nothing = [0] * len(labels)
+    found = [conditional_information(x, labels, nothing, weights) for x in codes.tolist()]
+    return [round(value, 10) for value in found]
+
+
+def pair_informations(codes, labels, weights):
+    """Return I(x_i; x_j | y) by pair, in either order, rounded so that ties are ties."""
+    found = {}
+    rows = codes.tolist()
+    for i, j in combinations(range(len(codes)), 2):
+        value = round(conditional_information(rows[i], rows[j], labels.tolist(), weights), 10)
+        found[i, j] = found[j, i] = value
+    return found
+
+
+def kdb_parents(codes, labels, weights, k):
+    """Return the parents of each column; ties go to the first column."""
+    relevance = class_informations(codes, labels, weights)
+    pairs = pair_informations(codes, labels, weights)
+    order = sorted(range(len(codes)), key=lambda i: (-relevance[i], i))
+    parents = {}
+    for place, i in enumerate(order):
+        ranked = sorted(order[:place], key=lambda j: (-pairs[i, j], j))
+        parents[i] = tuple(ranked[:k])
+    return [parents[i] for i in range(len(codes))]
+
+
+def tan_parents(codes, labels, weights):
+    """Return the parent of each column: Kruskal's tree, from the most relevant column outwards."""
+    a = len(codes)
+    pairs = pair_informations(codes, labels, weights)
+    component = list(range(a))
+    neighbours = [[] for _ in range(a)]
+    for i, j in sorted(combinations(range(a), 2), key=lambda pair: (-pairs[pair], pair)):
+        if component[i] != component[j]:
+            old = component[j]
+            component = [component[i] if c == old else c for c in component]
+            neighbours[i].append(j)
+            neighbours[j].append(i)
+    relevance = class_informations(codes, labels, weights)
+    root = min(range(a), key=lambda i: (-relevance[i], i))
+    parents, waiting = {root: ()}, [root]
+    while waiting:
+        i = waiting.pop()
+        for j in neighbours[i]:
+            if j not in parents:
+                parents[j] = (i,)
+                waiting.append(j)
+    return [parents[i] for i in range(a)]
+
+
+def structure_tables(codes, labels, weights, parents, cardinalities, n_classes, m=1.0):
+    """Return log π, and log θ_{x_i | parents, y} of every column by its columns, ascending."""
+    class_counts = count_classes(labels, weights, n_classes)
+    tables = {}
+    for child, given in enumerate(parents):
+        columns = tuple(sorted((child, *given)))
+        counts = count_tuple(codes, labels, weights, columns, cardinalities, n_classes)
+        table = np.zeros(counts.shape)
+        for cell in np.ndindex(*counts.shape):
+            below, space = class_counts[cell[-1]], 1
+            if given:
+                chosen = [c for c in columns if c != child]
+                values = [cell[columns.index(c)] for c in chosen]
+                same = (codes[chosen] == np.array(values)[:, None]).all(axis=0)
+                below = weights[same & (labels == cell[-1])].sum()
+                space = int(np.prod(cardinalities[chosen]))
+            size = space * int(cardinalities[child])
+            table[cell] = log((counts[cell] + m / size) / (below + m / space))
+        tables[columns] = table
+    return log_pi(class_counts, m), tables
+
+
+def fit_elr(problem, parents, alpha, *, to_generative, m=1.0):
+    """Return class scores and score tables of ELR on a structure, by SciPy."""
+    codes, labels, weights = problem.codes, problem.labels, problem.omega
+    n_classes = problem.n_classes
+    class_scale, thetas = structure_tables(codes, labels, weights, parents, *problem.shape, m)
+    features = []
+    for columns in thetas:
+        shape = [int(problem.cardinalities[c]) for c in columns]
+        cell = np.ravel_multi_index(tuple(codes[list(columns)].astype(int)), shape)
+        features.append(np.eye(int(np.prod(shape)))[cell])
+    scale = np.vstack([table.reshape(-1, n_classes) for table in thetas.values()])
+    start = (np.ones(n_classes), np.ones(scale.shape))
+    target = float(to_generative)
+    class_w, w = fit_scipy(
+        np.hstack(features), scale, start, target, alpha, class_scale, labels, weights
+    )
+    tables, at = {}, 0
+    for columns, theta in thetas.items():
+        counts = count_tuple(codes, labels, weights, columns, *problem.shape)
+        reached = counts.any(axis=-1)[..., None]
+        size = theta[..., 0].size
+        fitted = w[at : at + size].reshape(theta.shape)
+        tables[columns] = theta * np.where(reached, fitted, target)
+        at += size
+    return class_w * class_scale, tables
