@@ -17,6 +17,7 @@ from deepbroad.data.code_column import (
 )
 from deepbroad.data.column import Column
 from deepbroad.data.cuts import cuts_and_distinct, midpoints
+from deepbroad.data.pyramid import nested_cuts
 from deepbroad.data.table import Table
 from deepbroad.data.value import Identity
 
@@ -73,6 +74,7 @@ class Encoding:
         weights: np.ndarray | None = None,
         *,
         categorical_features: CategoricalFeatures = "auto",
+        levels: int = 0,
     ) -> tuple["Encoding", np.ndarray]:
         """Return the encoding that fits a training table, and the codes of that table.
 
@@ -88,6 +90,9 @@ class Encoding:
             are. "auto" adds none, but cuts a number of two values between them whatever minimum
             description length says: to merge the two could only lose what the class depends on.
             None leaves all cuts to that rule.
+        levels : int, default=0
+            If not 0, a number has a code column for each of up to so many levels of `nested_cuts`,
+            coarsest first, instead of one with cuts by minimum description length.
 
         Returns
         -------
@@ -102,15 +107,21 @@ class Encoding:
         if counted is not None and counted.all():
             counted = None
         columns: list[CodeColumn] = []
-        codes = np.empty((table.n_columns, table.n_rows), dtype=np.uint8)
-        training = _Training(labels, n_classes, weights, counted)
+        codes: list[np.ndarray] = []
+        training = _Training(labels, n_classes, weights, counted, levels)
         for i in range(table.n_columns):
             is_category = None if chosen is None else bool(chosen[i])
             fitted, column = _fit_column(i, table.column(i), training, is_category=is_category)
-            columns.append(fitted)
-            codes = _widen(codes, fitted.cardinality)
-            fitted.encode(column, codes[i])
-        return cls(columns, table.names), codes
+            for one in fitted:
+                columns.append(one)
+                codes.append(np.empty(table.n_rows, np.min_scalar_type(one.cardinality)))
+                one.encode(column, codes[-1])
+        return cls(columns, table.names), _stack(codes)
+
+    @property
+    def attributes(self) -> np.ndarray:
+        """The attribute of each code column, (n_columns,) int64, ascending."""
+        return np.array([column.attribute for column in self.columns], np.int64)
 
     def encode(self, table: Table) -> np.ndarray:
         """Return the codes of any table that has the columns of the training table, in order."""
@@ -169,38 +180,51 @@ class _Training(NamedTuple):
     n_classes: int
     weights: np.ndarray | None
     counted: np.ndarray | None  # which rows have weight, None if all
+    levels: int  # of nested cuts, 0 for those of minimum description length
 
 
 def _fit_column(
     attribute: int, column: Column, training: _Training, *, is_category: bool | None
-) -> tuple[CodeColumn, Column]:
-    """Return the code column of an attribute, and the attribute in the view that it was read in.
+) -> tuple[list[CodeColumn], Column]:
+    """Return the code columns of an attribute, and the attribute in the view that it was read in.
 
     That view makes encoding it cheap: nothing is sorted or factored twice.
     """
-    labels, n_classes, weights, counted = training
+    counted = training.counted
     if counted is not None:
         column = column.among(counted)
     if column.kind == "number" and not is_category:
         numbers = column.numbers(column.quantity)
-        cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights)
+        all_cuts = _cut(numbers, training, keeps_two=is_category is None)
         # No number at all is no bin at all: only a category can have missing as its sole value.
-        if distinct > 0:
+        if all_cuts:
             absent = np.isnan(numbers)
             missing = bool(absent.any() if counted is None else (absent & counted).any())
-            if distinct == 2 and is_category is None:
-                present = numbers[~absent if counted is None else ~absent & counted]
-                cuts = midpoints(present.min()[None], present.max()[None])
-            fitted = NumberColumn(attribute, column.name, missing, cuts, column.quantity)
-            return fitted, replace(column, values=numbers)
+            return [
+                NumberColumn(attribute, column.name, missing, cuts, column.quantity)
+                for cuts in all_cuts
+            ], replace(column, values=numbers)
     factor = column.factor()
     values, missing = seen_levels(factor, counted)
     if is_category is None:
         _warn_of_stray_text(column.name, values)
     return (
-        CategoryColumn(attribute, column.name, missing, tuple(values)),
+        [CategoryColumn(attribute, column.name, missing, tuple(values))],
         replace(column, values=factor),
     )
+
+
+def _cut(numbers: np.ndarray, training: _Training, *, keeps_two: bool) -> list[np.ndarray]:
+    """Return the cuts of each code column of a number; none if there is no number at all."""
+    labels, n_classes, weights, counted, levels = training
+    if levels:
+        present = ~np.isnan(numbers) if counted is None else ~np.isnan(numbers) & counted
+        return nested_cuts(numbers, weights, levels=levels) if present.any() else []
+    cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights)
+    if distinct == 2 and keeps_two:
+        present = numbers[~np.isnan(numbers) if counted is None else ~np.isnan(numbers) & counted]
+        cuts = midpoints(present.min()[None], present.max()[None])
+    return [cuts] if distinct else []
 
 
 def _warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
@@ -217,6 +241,10 @@ def _warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
         )
 
 
-def _widen(codes: np.ndarray, cardinality: int) -> np.ndarray:
-    """Return `codes` in a type that holds `cardinality` too; most tables never need it."""
-    return codes.astype(np.promote_types(codes.dtype, np.min_scalar_type(cardinality)), copy=False)
+def _stack(codes: list[np.ndarray]) -> np.ndarray:
+    """Return columns of codes as one array, in a type that holds them all."""
+    stacked = np.empty((len(codes), len(codes[0])), np.result_type(*codes))
+    for i in range(len(codes)):
+        stacked[i] = codes[i]
+        codes[i] = codes[i][:0]  # half of the memory at the peak
+    return stacked

@@ -59,6 +59,10 @@ class Source(Protocol):
     def cardinalities(self) -> np.ndarray:
         """V_i of each code column, int64; codes are in [0, V_i]."""
 
+    @property
+    def attributes(self) -> np.ndarray:
+        """The attribute that each code column belongs to, int64, ascending."""
+
     def blocks(self) -> Iterator[Block]:
         """Go through all rows, in order."""
 
@@ -76,6 +80,8 @@ class ArraySource:
     items : RowItems, optional
     n_given : int, optional
         How many rows these were before identical ones were merged.
+    attributes : array of shape (n_columns,), optional
+        The attribute that each code column belongs to, ascending; by default each has its own.
 
     Examples
     --------
@@ -94,6 +100,7 @@ class ArraySource:
         weights: np.ndarray | None = None,
         items: RowItems | None = None,
         n_given: int | None = None,
+        attributes: np.ndarray | None = None,
     ) -> None:
         self.codes, self.items = codes, items
         self.labels = np.asarray(labels).astype(
@@ -102,6 +109,8 @@ class ArraySource:
         self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         self.n_classes = n_classes
         self.cardinalities = np.asarray(cardinalities, dtype=np.int64)
+        own = np.arange(len(self.cardinalities))
+        self.attributes = own if attributes is None else np.asarray(attributes, np.int64)
         rows = self.n_rows
         self.n_given = rows if n_given is None else n_given
         if self.cardinalities.shape != (codes.shape[0],):
@@ -116,6 +125,19 @@ class ArraySource:
     def n_rows(self) -> int:
         """How many rows there are."""
         return int(self.codes.shape[1])
+
+    def take(self, rows: np.ndarray) -> "ArraySource":
+        """Return some of the rows, given by number, as a source of its own."""
+        if self.items is not None:
+            raise AssertionError("rows are taken before items are listed")
+        return ArraySource(
+            np.ascontiguousarray(self.codes[:, rows]),
+            self.labels[rows],
+            n_classes=self.n_classes,
+            cardinalities=self.cardinalities,
+            weights=None if self.weights is None else self.weights[rows],
+            attributes=self.attributes,
+        )
 
     def blocks(self) -> Iterator[Block]:
         """Go through all rows, in order."""

@@ -32,4 +32,5 @@ def merge_rows(source: ArraySource) -> ArraySource:
         cardinalities=source.cardinalities,
         weights=np.bincount(numbers, source.weights, minlength=count),
         n_given=n_rows,
+        attributes=source.attributes,
     )

@@ -71,27 +71,53 @@ class Planner:
         return self._grouped([(int(column),) for column in self._used])
 
     def fused(self) -> Plan:
-        """Return the plan with groups of columns, and a table for each set of them."""
-        n_used, depth = len(self._used), self._dense.shape[1]
-        # The planner's cost supposes that all tuples exist; a few chosen ones are left as they are.
-        if n_used < 2 or len(self._dense) < 0.5 * comb(n_used, depth) or not self._sample.size:
+        """Return the plan with groups of columns, and a table for each set of them.
+
+        The columns of an attribute are unions of the bins of its finest, so that they join at no
+        cost; but those that only shallow tuples have stay apart, since in the tables of deeper ones
+        every bin more is paid for many times.
+        """
+        if len(self._used) < 2 or not self._sample.size:
             return self.single()
+        deepest = np.zeros(len(self.terms.cardinalities), np.int64)
+        orders = np.count_nonzero(self._dense != NONE, axis=1)
+        for order in np.unique(orders):
+            members = self._dense[orders == order]
+            deepest[np.unique(members[members != NONE])] = order
+        partition: list[tuple[int, ...]] = []
+        for order in np.unique(deepest[self._used]):
+            partition += self._join(np.flatnonzero(deepest == order), int(order), orders)
+        return self._grouped(partition)
+
+    def _join(self, columns: np.ndarray, order: int, orders: np.ndarray) -> list[tuple[int, ...]]:
+        """Return groups of columns whose deepest tuples are of one order."""
+        attributes = self.source.attributes[columns]
+        finest = np.append(attributes[1:] != attributes[:-1], True)
+        chosen = columns[finest]
+        owned = np.split(columns, np.flatnonzero(finest)[:-1] + 1)
+        members = self._dense[orders == order][:, :order]
+        tuples = int(np.count_nonzero(np.isin(members, chosen).all(axis=1)))
+        # The planner's cost supposes that all tuples exist; a few chosen ones are left as they are.
+        if len(chosen) < 2 or tuples < 0.5 * comb(len(chosen), order):
+            return [tuple(own.tolist()) for own in owned]
         found = plan_groups(
-            self._sample[self._used],
-            self.terms.cardinalities[self._used],
-            depth=depth,
+            self._sample[chosen],
+            self.terms.cardinalities[chosen],
+            depth=order,
             rows=self.source.n_rows,
             width=lane_count(self.source.n_classes - 1),
-            costs=planning_costs(self.source.n_rows, len(self._dense)),
+            costs=planning_costs(self.source.n_rows, tuples),
         )
-        return self._grouped([tuple(int(self._used[c]) for c in columns) for columns in found])
+        return [tuple(np.concatenate([owned[g] for g in group]).tolist()) for group in found]
 
     def items(self) -> Plan | None:
         """Return the plan with sets of items, if rows have few enough of them to be worth it."""
         if not len(self._dense) or not self._sample.size:
             return None
         common = common_codes(self._sample)
-        depth, n_dense = self._dense.shape[1], len(self._dense)
+        depth = self._dense.shape[1]
+        # Shallower terms have no tables of their own in any plan.
+        n_dense = np.count_nonzero(self._dense[:, -1] != NONE)
         sets = mean_sets(self._sample, self._used, common, depth)
         lookup = ITEM_LOOKUP
         if n_dense < comb(len(self.terms.cardinalities), depth):

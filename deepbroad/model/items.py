@@ -90,11 +90,9 @@ class Items(FieldsOnly):
 
     @cached_property
     def is_complete(self) -> bool:
-        """Whether all tuples of the columns are chosen, so that the rank of a set is its entry."""
-        orders = self.terms.orders[self.chosen]
-        return bool(
-            (orders == self.depth).all() and len(orders) == comb(len(self.limits), self.depth)
-        )
+        """Whether all deepest tuples are chosen, so that the rank of a set is its entry."""
+        deepest = np.count_nonzero(self.terms.orders[self.chosen] == self.depth)
+        return deepest == comb(len(self.limits), self.depth)
 
     @cached_property
     def n_entries(self) -> int:

@@ -1,0 +1,107 @@
+"""Terms over attributes that own several code columns: each order of tuples at several levels."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, log2
+
+import numpy as np
+
+from deepbroad.model.terms import NONE, Terms, list_tuples
+
+# Bins of a number at most, as a power of two, in tuples of one, two and three attributes or more.
+MAX_LEVELS = (8, 5, 3)
+# Rows of a cell, as a power of two, that the finest tuples of an order have if rows were spread
+# evenly.
+CELL_BITS = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Resolutions:
+    """Which attribute each code column belongs to; columns of one attribute stand together.
+
+    The columns of an attribute are its levels 1, 2, ..., coarsest first; a category has one column,
+    which serves at every level, and so does the finest of an attribute at the levels beyond it.
+
+    Parameters
+    ----------
+    attributes : ndarray of shape (n_columns,), int64
+        Ascending.
+    cardinalities : ndarray of shape (n_columns,), int64
+    """
+
+    attributes: np.ndarray
+    cardinalities: np.ndarray
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """First code column of each attribute, and after the last one, (a + 1,)."""
+        starts = np.flatnonzero(np.diff(self.attributes, prepend=-1))
+        return np.append(starts, len(self.attributes))
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes there are."""
+        return len(self.firsts) - 1
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels the attribute with most of them has."""
+        return int(np.diff(self.firsts).max())
+
+    def columns_at(self, level: int) -> np.ndarray:
+        """Return the code column of each attribute at a level from 1, (a,)."""
+        return np.minimum(self.firsts[:-1] + level - 1, self.firsts[1:] - 1)
+
+    def tuples(self, order: int, levels: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
+
+        Each tuple has its attributes at the same level, from 1 to `levels`. A tuple that a level
+        has in common with a coarser one comes once, and none has a column of one value only.
+        """
+        among = list_tuples(self.n_attributes, order)
+        found, at = [], []
+        previous = None
+        for level in range(1, levels + 1):
+            columns = self.columns_at(level)
+            members = columns[among]
+            new = (self.cardinalities[members] > 1).all(axis=1)
+            if previous is not None:
+                new &= (members != previous[among]).any(axis=1)
+            found.append(members[new])
+            at.append(np.full(np.count_nonzero(new), level))
+            previous = columns
+        return np.concatenate(found), np.concatenate(at)
+
+    def terms(self, levels: tuple[int, ...]) -> "LevelledTerms":
+        """Return the tuples of orders 1, 2, ..., each up to its number of levels."""
+        depth = len(levels)
+        members, orders, at = [], [], []
+        for order, most in enumerate(levels, start=1):
+            tuples, level = self.tuples(order, most)
+            padded = np.full((len(tuples), depth), NONE)
+            padded[:, :order] = tuples
+            members.append(padded)
+            orders.append(np.full(len(tuples), order))
+            at.append(level)
+        return LevelledTerms(
+            Terms(np.concatenate(members), np.asarray(self.cardinalities, np.int64)),
+            np.concatenate(at),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LevelledTerms:
+    """Terms, and the level of the numbers in each, (n_terms,), 1 being the coarsest."""
+
+    terms: Terms
+    levels: np.ndarray
+
+
+def choose_levels(n_rows: float, depth: int) -> tuple[int, ...]:
+    """Return how many levels the orders 1..depth have for so many rows.
+
+    So many that the finest tuples would still have 2^CELL_BITS rows each, up to MAX_LEVELS.
+    """
+    bits = log2(max(n_rows, 2.0)) - CELL_BITS
+    most = [*MAX_LEVELS, *[MAX_LEVELS[-1]] * depth][:depth]
+    return tuple(max(1, min(limit, floor(bits / k))) for k, limit in enumerate(most, start=1))
