@@ -61,7 +61,9 @@ class KDBClassifier(StructuredClassifier):
         Scores and weights by the names of attributes, for instance ``tables_["child", "parent"]``.
     intercept_ : ndarray of shape (n_classes,)
         Class scores: log π, with its weight where weights are fitted.
-    n_iter_, n_evaluations_, loss_, loss_curve_, evaluation_curve_, status_
+    n_iter_ : int
+        Iterations; 1 where no weights are fitted.
+    n_evaluations_, loss_, loss_curve_, evaluation_curve_, status_
         As in `DBLClassifier`, where weights are fitted.
 
     Notes

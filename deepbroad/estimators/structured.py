@@ -17,9 +17,7 @@ from deepbroad.model.structure import Parents, children_of, parents_of, structur
 from deepbroad.model.terms import Terms
 
 # What only a solver leaves behind.
-_OF_SOLVER = (
-    "n_iter_", "n_evaluations_", "loss_", "loss_curve_", "evaluation_curve_", "status_",
-)  # fmt: skip
+_OF_SOLVER = ("n_evaluations_", "loss_", "loss_curve_", "evaluation_curve_", "status_")
 
 
 class StructuredClassifier(DiscriminativeClassifier):
@@ -84,6 +82,8 @@ class StructuredClassifier(DiscriminativeClassifier):
         # A file may hold terms that are no structure's.
         parents = parents_of(tables.plan.terms)
         super()._keep(labels, encoding, tables)
+        if not hasattr(self, "loss_"):
+            self.n_iter_ = 1  # counting; scikit-learn wants one of whatever has a max_iter
         names = [column.name for column in encoding.columns]
         self.parents_ = {
             name: tuple(names[c] for c in given) for name, given in zip(names, parents, strict=True)

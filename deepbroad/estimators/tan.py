@@ -43,9 +43,9 @@ class TANClassifier(StructuredClassifier):
         Number of attributes and, for data frames, their names.
     parents_ : dict of str to tuple of str
         The parent of each attribute beside the class; none for the root.
-    terms_, tables_, intercept_
+    terms_, tables_, intercept_, n_iter_
         As in `KDBClassifier`.
-    n_iter_, n_evaluations_, loss_, loss_curve_, evaluation_curve_, status_
+    n_evaluations_, loss_, loss_curve_, evaluation_curve_, status_
         As in `DBLClassifier`, where weights are fitted.
 
     See Also

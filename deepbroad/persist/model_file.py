@@ -102,7 +102,7 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
     if name not in KINDS or type(model) is not KINDS[name].estimator:
         raise TypeError(f"deepbroad.save writes {', '.join(KINDS)}; got {name}.")
     check_is_fitted(model, "classes_")
-    kind = KINDS[name].of_fit(hasattr(model, "n_iter_"))
+    kind = KINDS[name].of_fit(hasattr(model, "loss_"))
     try:
         data = pack_file(Stamp(deepbroad.__version__, name), _describe(model, kind))
         _bytes_needed(model._scorer.model.plan, len(model.classes_), len(data))

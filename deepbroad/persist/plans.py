@@ -137,6 +137,7 @@ def _chosen_terms(stored: np.ndarray, cardinalities: np.ndarray) -> Terms:
     n_columns, depth = len(cardinalities), stored.shape[1]
     if len(stored) == 0 or int(stored.max()) > n_columns:
         raise ModelFileError("its terms name columns that it has not")
+    stored = stored.astype(np.int64)  # which has room for NONE
     rows = [[c for c in row if c < n_columns] for row in stored.tolist()]
     distinct = all(len(set(row)) == len(row) > 0 for row in rows)
     if not distinct or max(map(len, rows)) != depth:

@@ -3,13 +3,26 @@
 import numpy as np
 import pandas as pd
 
-from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad import (
+    AnJEClassifier,
+    DBLClassifier,
+    KDBClassifier,
+    LRClassifier,
+    TANClassifier,
+)
 
 MODELS = {
     "AnJE": AnJEClassifier(n=2),
     "DBL": DBLClassifier(n=2),
     "DBL to AnJE": DBLClassifier(n=2, shrink_to="generative"),
     "LR": LRClassifier(n=2),
+}
+# Their tuples are learned: they have no n.
+STRUCTURED = {
+    "KDB": KDBClassifier(k=2),
+    "TAN": TANClassifier(),
+    "ELR": TANClassifier(fitting="discriminative"),
+    "ELR to KDB": KDBClassifier(k=1, fitting="discriminative", shrink_to="generative"),
 }
 
 

@@ -3,9 +3,11 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from tests.estimators.tables import STRUCTURED
 
 CLASSIFIERS = [
-    classifier(n=n) for classifier in (AnJEClassifier, DBLClassifier, LRClassifier) for n in (1, 2)
+    *(cls(n=n) for cls in (AnJEClassifier, DBLClassifier, LRClassifier) for n in (1, 2)),
+    *STRUCTURED.values(),
 ]
 
 

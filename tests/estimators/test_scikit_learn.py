@@ -14,15 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
-from tests.estimators.tables import MODELS, categorical_table, mixed_table
+from tests.estimators.tables import MODELS, STRUCTURED, categorical_table, mixed_table
 
-every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+EVERY = MODELS | STRUCTURED
+every_model = pytest.mark.parametrize("model", EVERY.values(), ids=EVERY.keys())
 
 
 @every_model
 def test_a_clone_has_the_parameters_and_nothing_of_the_fit(model):
     X, y = mixed_table(60)
-    fitted = clone(model).set_params(n=1, memory_limit="1GB").fit(X, y)
+    fitted = clone(model).set_params(memory_limit="1GB").fit(X, y)
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "classes_")

@@ -6,9 +6,10 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from deepbroad import AnJEClassifier, LRClassifier
-from tests.estimators.tables import MODELS, categorical_table, mixed_table
+from tests.estimators.tables import MODELS, STRUCTURED, categorical_table, mixed_table
 
-every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+EVERY = MODELS | STRUCTURED
+every_model = pytest.mark.parametrize("model", EVERY.values(), ids=EVERY.keys())
 
 
 def precise(model):
