@@ -9,6 +9,7 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from deepbroad.data.source import Source
 from deepbroad.kernels.information import Observations, new_workspace, sum_tuples
@@ -36,9 +37,9 @@ def measure_dependence(
 ) -> Dependence:
     """Measure all columns and all pairs of them.
 
-    With N·H(u | v) from one contingency table of u against v,
+    With S_u = Σ n_u·log n_u over the values of u, and N the total weight,
 
-        I(x_i; y) = H(y) − H(y | x_i)    and    I(x_i; x_j | y) = H(x_j | y) − H(x_j | y, x_i).
+        N·I(x_i; y) = S_iy − S_i − S_y + S    and    N·I(x_i; x_j | y) = S_ijy − S_iy − S_jy + S_y.
 
     Parameters
     ----------
@@ -58,26 +59,22 @@ def measure_dependence(
     array([0.   , 0.693, 0.   ])
     """
     n_columns = len(cardinalities)
-    # The class is one column more: given it, columns take the place of labels in the tables.
-    rows = observe(
-        sample._replace(codes=np.vstack([sample.codes, sample.labels[None]])),
-        np.append(cardinalities, sample.n_classes),
-    )
+    rows = observe(sample, cardinalities)
     weight = rows.class_totals.sum()
-    relevance, conditional = np.zeros(n_columns), np.zeros((n_columns, n_columns))
+    conditional = np.zeros((n_columns, n_columns))
     if weight == 0:
-        return Dependence(relevance, conditional)
+        return Dependence(np.zeros(n_columns), conditional)
+    columns = range(n_columns)
+    alone = np.array([sum_logs(count_codes(rows, i)) for i in columns])
+    by_class = sum_joint_logs(rows, n_columns) + alone
+    of_class = sum_logs(rows.class_totals)
 
     def measure_column(j: int) -> None:
-        labelled = label_by(rows, j)
-        both = np.column_stack([np.full(j, n_columns), np.arange(j)])
-        alone = certainty(labelled, np.array([[n_columns]]))
-        conditional[j, :j] = (certainty(labelled, both) - alone) / weight
+        joint = sum_joint_logs(label_by(rows, j), j) + alone[:j]
+        conditional[j, :j] = (joint - by_class[:j] - by_class[j] + of_class) / weight
 
-    (threads or Threads(1)).run([partial(measure_column, j) for j in range(n_columns)])
-    totals = rows.class_totals
-    alone = (totals * np.log(totals)).sum() - weight * np.log(weight)
-    relevance[:] = (certainty(rows, np.arange(n_columns)[:, None]) - alone) / weight
+    (threads or Threads(1)).run([partial(measure_column, j) for j in columns])
+    relevance = (by_class - alone - of_class + sum_logs(weight)) / weight
     return Dependence(relevance, conditional + conditional.T)
 
 
@@ -87,16 +84,29 @@ def dependence_of(source: Source, threads: Threads) -> Dependence:
     return measure_dependence(sample, source.cardinalities, threads)
 
 
-def label_by(rows: Observations, column: int) -> Observations:
-    """Return the rows with the codes of a column as their labels."""
-    codes = rows.codes[column]
+def count_codes(rows: Observations, column: int) -> np.ndarray:
+    """Return the weight of the rows of each code of a column."""
     weights = rows.weights if len(rows.weights) else None
-    totals = np.bincount(codes, weights, int(rows.cardinalities[column]))
-    return rows._replace(labels=codes.astype(np.int32), class_totals=totals.astype(np.float64))
+    return np.bincount(rows.codes[column], weights, int(rows.cardinalities[column]))
 
 
-def certainty(rows: Observations, members: np.ndarray) -> np.ndarray:
-    """Return −N·H(label | x_α) of tuples of one order, (n_tuples,)."""
-    totals, shown = np.zeros(len(members)), np.zeros(len(members), np.int64)
+def sum_logs(counts: np.ndarray | float) -> float:
+    """Return Σ n·log n."""
+    return float(xlogy(counts, counts).sum())
+
+
+def label_by(rows: Observations, column: int) -> Observations:
+    """Return the rows with a label for each pair of a code of a column and a class."""
+    n_classes = len(rows.class_totals)
+    labels = rows.codes[column].astype(np.int32) * np.int32(n_classes) + rows.labels
+    return rows._replace(
+        labels=labels, class_totals=np.zeros(int(rows.cardinalities[column]) * n_classes)
+    )
+
+
+def sum_joint_logs(rows: Observations, n_columns: int) -> np.ndarray:
+    """Return Σ n_xl·log n_xl − Σ n_x·log n_x of each of the first columns x and the labels l."""
+    totals, shown = np.zeros(n_columns), np.zeros(n_columns, np.int64)
+    members = np.arange(n_columns)[:, None]
     sum_tuples(rows, members, new_workspace(rows), totals, shown, np.empty(0))
     return totals

@@ -51,7 +51,7 @@ def sample_rows(source: Source, n_tuples: int, budget: int = ROW_BUDGET) -> Samp
         end = begin + len(block.labels)
         first, last = np.searchsorted(positions, [begin, end])
         rows = positions[first:last] - begin
-        codes.append(np.take(block.codes, rows, axis=1))
+        codes.append(block.codes if size == n_rows else np.take(block.codes, rows, axis=1))
         labels.append(block.labels[rows])
         if block.weights is not None:
             weights.append(block.weights[rows])
@@ -75,13 +75,16 @@ def observe(sample: Sample, cardinalities: np.ndarray) -> Observations:
     labels, n_classes = _number_shown(sample.labels[kept], sample.n_classes)
     observed = np.empty(len(cardinalities), np.int64)
     columns = []
-    for i, column in enumerate(sample.codes):
-        codes, observed[i] = _number_shown(column[kept], int(cardinalities[i]))
+    given = sample.codes if kept.all() else sample.codes[:, kept]
+    for i, column in enumerate(given):
+        codes, observed[i] = _number_shown(column, int(cardinalities[i]))
         columns.append(codes)
     dtype = np.min_scalar_type(max(0, int(observed.max(initial=1)) - 1))
+    if (observed < cardinalities).any():
+        given = np.array(columns, dtype).reshape(len(columns), len(labels))
     totals = np.bincount(labels, weights if len(weights) else None, n_classes)
     return Observations(
-        codes=np.array(columns, dtype).reshape(len(columns), len(labels)),
+        codes=np.ascontiguousarray(given, dtype),
         labels=labels.astype(np.int32),
         weights=weights,
         cardinalities=observed,
