@@ -12,9 +12,9 @@ from deepbroad.data.source import BLOCK_ROWS, Block, Source
 from deepbroad.engine.fused import FusedTables
 from deepbroad.kernels.cells import collect_cells, place_cells
 from deepbroad.kernels.lookup import TILE, scatter_rows, score_rows
-from deepbroad.kernels.softmax import softmax_rows
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.plan import Plan
 
 # Rows handed to a thread at least; below, a pass runs in the calling thread.
@@ -104,7 +104,7 @@ def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarra
 
 
 class LossPass:
-    """Loss and gradient of a softmax over all rows, for given class scores and cell parameters.
+    """Loss and gradient over all rows, for given class scores and cell parameters.
 
     Parameters
     ----------
@@ -120,6 +120,8 @@ class LossPass:
         Scores of cells that are no parameters; None means 0.
     dtype : dtype
         float32, or float64 where precision matters more than speed.
+    loss : Loss
+        The log loss unless told.
     """
 
     def __init__(
@@ -132,8 +134,9 @@ class LossPass:
         fixed: np.ndarray | None,
         dtype: np.dtype,
         threads: Threads,
+        loss: Loss = LOG_LOSS,
     ) -> None:
-        self.source, self.plan, self.threads = source, plan, threads
+        self.source, self.plan, self.threads, self.loss = source, plan, threads, loss
         self.reached, self.scale = reached, scale
         self.n_scores = source.n_classes - 1
         self.width = lane_count(self.n_scores)
@@ -203,7 +206,7 @@ class LossPass:
         self, block: Block, weights: np.ndarray, base: np.ndarray, start: int, stop: int
     ) -> None:
         """Write the residuals of rows start..stop of a block, and their sums by tile."""
-        # A few tiles at a time, so that their scores are still in the cache for the softmax.
+        # A few tiles at a time, so that their scores are still in the cache for the loss.
         for low in range(start, stop, MIN_ROWS):
             high = min(low + MIN_ROWS, stop)
             values = self._values[low * self.width : high * self.width]
@@ -213,6 +216,6 @@ class LossPass:
             )
             if self.tables.items is not None and block.items is not None:
                 self.tables.items.score(block.items, low, high, values)
-            softmax_rows(
+            self.loss.rows(
                 values, low, high, block.labels, weights, self.n_scores, self._partial, lanes
             )

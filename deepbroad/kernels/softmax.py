@@ -114,6 +114,17 @@ def sum_logarithms(total, weights, rows, products):
 
 
 @jit
+def sum_residuals(tile, rows, n_scores, sums):
+    """Write the sum of each class's residuals in a tile after the tile's loss."""
+    for c in range(n_scores):
+        residuals = tile[c]
+        sum_c = 0.0
+        for r in range(rows):
+            sum_c += residuals[r]
+        sums[1 + c] = sum_c
+
+
+@jit
 def softmax_rows(values, start, stop, labels, weights, n_scores, partial, lanes):
     """Turn scores into weighted residuals p - 1[y = c], and sum loss and residuals per tile.
 
@@ -150,12 +161,7 @@ def softmax_rows(values, start, stop, labels, weights, n_scores, partial, lanes)
                 scores[r] *= scale[r]
         for r in range(rows):
             tile[place[r], r] -= weight[r]
-        for c in range(n_scores):
-            scores = tile[c]
-            sum_c = 0.0
-            for r in range(rows):
-                sum_c += scores[r]
-            sums[1 + c] = sum_c
+        sum_residuals(tile, rows, n_scores, sums)
         sums[0] = loss + sum_logarithms(total, weight, rows, products)
         transpose_out(tile, rows, scored, lanes)
 
