@@ -11,6 +11,7 @@ from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
 from deepbroad.model.family import Family, PerTerm, spread
 from deepbroad.model.generative import curvature, log_likelihoods, log_priors, partition_weights
+from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
@@ -43,12 +44,31 @@ class Training:
         min_count: float = 1,
     ) -> None:
         self.source, self.plan, self.threads = source, plan, threads
-        self.smoothing, self.dtype = smoothing, dtype
+        self.smoothing, self.dtype, self.min_count = smoothing, dtype, min_count
         self.class_counts, self.counts = count_cells(source, plan, threads)
         # The cell that rare joint values share is as if no row reached it, and so are rare cells.
         self.counts[plan.terms.shared_cells] = 0.0
         if min_count > 1:
             self.counts[self.counts.sum(axis=1) < min_count] = 0.0
+
+    def reweighted(self, weights: np.ndarray) -> "Training":
+        """Return the training set with other weights; rows of weight 0 are as if absent."""
+        source = self.source
+        return Training(
+            ArraySource(
+                source.codes,
+                source.labels,
+                n_classes=source.n_classes,
+                cardinalities=source.cardinalities,
+                weights=weights,
+                items=source.items,
+            ),
+            self.plan,
+            smoothing=self.smoothing,
+            dtype=self.dtype,
+            threads=self.threads,
+            min_count=self.min_count,
+        )
 
     @cached_property
     def log_priors(self) -> np.ndarray:
@@ -119,8 +139,14 @@ class Training:
         *,
         callbacks: Sequence[Callback] = (),
         warm: ScoreTables | None = None,
+        loss: Loss = LOG_LOSS,
     ) -> tuple[ScoreTables, Solution]:
-        """Return the model that minimises the objective, and how the solver got there."""
+        """Return the model that minimises the objective, and how the solver got there.
+
+        A loss that is not convex starts from the solution of a convex one, unless `warm` is given;
+        what the solver reports is of the loss itself. Scores are those that minimise it:
+        `deepbroad.engine.temperature` makes log odds of those that are none.
+        """
         reached = self._reached()
         design = self._design(family, reached)
         fixed = family.fixed_target(self.plan.terms) * self._weights(family)
@@ -135,13 +161,21 @@ class Training:
         )
         total = float(self.class_counts.sum())
         objective = Objective(design, run_pass, total, self.threads)
-        solution = solver.minimise(
-            objective,
-            objective.start if warm is None else warm_start(objective, warm, reached),
-            curvature=objective.curvature,
-            callbacks=callbacks,
-            threads=self.threads,
-        )
+        points = [objective.start if warm is None else warm_start(objective, warm, reached)]
+        for stage in loss.stages if warm is None else [loss]:
+            run_pass.loss = stage
+            solution = solver.minimise(
+                objective,
+                points.pop(),
+                curvature=objective.curvature,
+                callbacks=callbacks,
+                threads=self.threads,
+            )
+            if stage is not loss and solution.status in ("stopped", "interrupted"):
+                run_pass.loss = loss
+                solution = ended_early(solution, objective(solution.u)[0])
+                break
+            points.append(solution.u)
         classes, cells = objective.split(solution.u)
         del run_pass, objective  # their tables are as large as the model
         scale = design.scale
@@ -205,6 +239,11 @@ class Training:
         full = np.zeros(self.counts.shape, self.dtype)
         full[reached] = scale
         return full
+
+
+def ended_early(solution: Solution, loss: float) -> Solution:
+    """Return what a fit that was stopped before it came to its own loss has reached by that."""
+    return Solution(solution.u, loss, solution.status, 0, [loss], [loss])
 
 
 def warm_start(objective: Objective, warm: ScoreTables, reached: np.ndarray) -> np.ndarray:
