@@ -1,6 +1,7 @@
 """Deep broad learning: exact, fast, explainable classification of tables."""
 
 from deepbroad.estimators import (
+    AnDEClassifier,
     AnJEClassifier,
     DBLClassifier,
     KDBClassifier,
@@ -14,6 +15,7 @@ from deepbroad.solvers import Progress
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AnDEClassifier",
     "AnJEClassifier",
     "DBLClassifier",
     "KDBClassifier",

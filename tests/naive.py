@@ -434,3 +434,51 @@ def fit_elr(problem, parents, alpha, *, to_generative, m=1.0):
         tables[columns] = theta * np.where(reached, fitted, target)
         at += size
     return class_w * class_scale, tables
+
+
+# Averaged dependence estimators.
+
+
+def ande_rows(problem, n, rows, *, m=1.0, min_count=1):
+    """Return the log of P(y, x), up to a constant, of the rows (a, R) by AnDE, (R, C).
+
+    A code equal to its cardinality was never seen.
+    """
+    return np.array([ande_row(problem, n, rows[:, r], m, min_count) for r in range(rows.shape[1])])
+
+
+def ande_row(problem, n, row, m, min_count):
+    columns = range(len(row))
+    known = [c for c in columns if row[c] < problem.cardinalities[c]]
+    submodels = []
+    for parents in combinations(known, n):
+        weight = sum(matching_weights(problem, parents, row))
+        if n == 0 or (weight >= min_count if min_count > 1 else weight > 0):
+            children = [c for c in known if c not in parents]
+            submodels.append(ande_submodel(problem, parents, children, row, m))
+    if not submodels:
+        return ande_row(problem, n - 1, row, m, min_count)
+    return np.logaddexp.reduce(submodels, axis=0)
+
+
+def ande_submodel(problem, parents, children, row, m):
+    """Return log π + log θ of the parents + the sum of log θ of children given parents, (C,)."""
+    class_weights = np.array(matching_weights(problem, (), row))
+    score = np.log((class_weights + m / problem.n_classes) / (class_weights.sum() + m))
+
+    def theta(columns):
+        size = np.prod([problem.cardinalities[c] for c in columns])
+        return (np.array(matching_weights(problem, columns, row)) + m / size) / (class_weights + m)
+
+    given = theta(parents) if parents else np.ones(problem.n_classes)
+    score = score + np.log(given)
+    for child in children:
+        score = score + np.log(theta((*parents, child)) / given)
+    return score
+
+
+def matching_weights(problem, columns, row):
+    """Return the weight, by class, of the training rows that agree with `row` on `columns`."""
+    agrees = (problem.codes[list(columns)] == row[list(columns), None]).all(axis=0)
+    weights = np.where(agrees, problem.omega, 0.0)
+    return [float(weights[problem.labels == y].sum()) for y in range(problem.n_classes)]

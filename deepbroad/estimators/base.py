@@ -80,6 +80,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     # Up to how many joint values tables are dense whatever rows show; None: the planner's choice.
     _small_table: int | None = None
 
+    @property
+    def _cell_count(self) -> float:
+        """The weight below which a joint value is as if no row had it."""
+        return self.min_count
+
     @abstractmethod
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         """Return the scores that a training set gives, and set the attributes of the fit."""
@@ -121,7 +126,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
                 smoothing=float(self.smoothing),
                 dtype=pass_dtype(plan, prepared.source.n_rows),
                 threads=threads,
-                min_count=self.min_count,
+                min_count=self._cell_count,
             )
             tables = self._fit_tables(training, prepared)
         self._keep(prepared.labels, prepared.encoding, tables)
@@ -151,7 +156,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Hold a fitted model; model files come in here too."""
         self.classes_ = labels.classes
         self._labels, self._encoding = labels, encoding
-        self._scorer = Scorer(tables, rescale=self._rescales)
+        self._scorer = self._make_scorer(tables)
+
+    def _make_scorer(self, tables: ScoreTables) -> Any:
+        """Return what scores rows by fitted tables: a `Scorer`, or what has its methods."""
+        return Scorer(tables, rescale=self._rescales)
 
     def estimate(self, X: Any, y: Any, sample_weight: Any = None) -> Estimate:
         """Return what a fit to this table will need, without fitting.
@@ -214,7 +223,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             n,
             terms=terms,
             max_terms=self.max_terms,
-            min_count=self.min_count,
+            min_count=self._cell_count,
             history=self._history,
             small=self._small_table,
         )

@@ -11,13 +11,13 @@ from deepbroad.data.labels import Labels
 from deepbroad.model.terms import Terms
 
 
-def check_depth(n: Any, n_features: int) -> int:
-    """Return n as an int from 1 to the number of attributes."""
+def check_depth(n: Any, n_features: int, *, least: int = 1) -> int:
+    """Return n as an int from `least` to the number of attributes."""
     if isinstance(n, bool) or not isinstance(n, numbers.Integral):
         raise ValueError(f"n must be an integer, the number of attributes in a tuple; got {n!r}.")
     n = int(n)
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}.")
+    if n < least:
+        raise ValueError(f"n must be at least {least}, got {n}.")
     if n > n_features:
         raise ValueError(
             f"n={n} joins more attributes than X has (n_features={n_features}); "

@@ -19,13 +19,18 @@ def log_likelihoods(
 
     `counts` is (..., C); `sizes` is |x_α| of each counted cell, (...).
     """
+    refuse_zeros(counts, smoothing)
+    prior = (smoothing / np.asarray(sizes, float))[..., None]
+    return np.log(counts + prior) - np.log(class_counts + smoothing)
+
+
+def refuse_zeros(counts: np.ndarray, smoothing: float) -> None:
+    """Raise ValueError if a logarithm of 0 would be taken."""
     if smoothing == 0 and not counts.all():
         raise ValueError(
             "smoothing=0 takes the logarithm of 0, since some joint value never occurs with some "
             "class; use a small positive number, for instance smoothing=1e-3."
         )
-    prior = (smoothing / np.asarray(sizes, float))[..., None]
-    return np.log(counts + prior) - np.log(class_counts + smoothing)
 
 
 def curvature(counts: np.ndarray, scale: np.ndarray, strength: np.ndarray | float) -> np.ndarray:

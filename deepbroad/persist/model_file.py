@@ -14,6 +14,7 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.estimators import (
+    AnDEClassifier,
     AnJEClassifier,
     DBLClassifier,
     KDBClassifier,
@@ -51,6 +52,7 @@ _FACTS = {"n_iter_": int, "n_evaluations_": int, "loss_": float, "status_": str}
 _CURVES = ("loss_curve_", "evaluation_curve_")
 # Nothing but these is ever built, whatever a file asks for.
 KINDS = {
+    "AnDEClassifier": Kind(AnDEClassifier),
     "AnJEClassifier": Kind(AnJEClassifier),
     "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES),
     "KDBClassifier": Kind(KDBClassifier, _FACTS, _CURVES, optional=True),
