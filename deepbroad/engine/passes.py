@@ -16,6 +16,7 @@ from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.plan import Plan
+from deepbroad.model.scores import ScoreTables
 
 # Rows handed to a thread at least; below, a pass runs in the calling thread.
 MIN_ROWS = 8 * TILE
@@ -101,6 +102,36 @@ def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarra
     whole = all(block.weights is None for block in source.blocks())
     small = whole and source.n_rows < 2**24
     return class_counts, counts.astype(np.float32) if small else counts.copy()
+
+
+def score_block(
+    block: Block, low: int, high: int, tables: FusedTables, base: np.ndarray, values: np.ndarray
+) -> None:
+    """Write the scores of rows low..high of a block, `base` and an entry of every table."""
+    lanes = lanes_for(tables.width)
+    score_rows(block.codes, low, high, tables.plan.index, base, tables.entries, values, lanes)
+    if tables.items is not None and block.items is not None:
+        tables.items.score(block.items, low, high, values)
+
+
+def score_source(
+    source: Source, model: ScoreTables, chosen: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return the scores (rows, C - 1), relative to class 0, of chosen rows of a coded source."""
+    n_scores = model.n_classes - 1
+    width = lane_count(n_scores)
+    tables = FusedTables(model.plan, width, model.scores.dtype, threads)
+    base = np.zeros(width, model.scores.dtype)
+    base[:n_scores], tables.cells.reshape(-1, width)[:, :n_scores] = model.relative()
+    tables.build()
+    found, at = [np.empty((0, n_scores), base.dtype)], 0
+    for block in source.blocks():
+        rows = len(block.labels)
+        values = np.empty((rows, width), base.dtype)
+        score_block(block, 0, rows, tables, base, values.reshape(-1))
+        found.append(values[chosen[at : at + rows], :n_scores])
+        at += rows
+    return np.concatenate(found)
 
 
 class LossPass:
@@ -211,11 +242,7 @@ class LossPass:
             high = min(low + MIN_ROWS, stop)
             values = self._values[low * self.width : high * self.width]
             lanes = lanes_for(self.width)
-            score_rows(
-                block.codes, low, high, self.plan.index, base, self.tables.entries, values, lanes
-            )
-            if self.tables.items is not None and block.items is not None:
-                self.tables.items.score(block.items, low, high, values)
+            score_block(block, low, high, self.tables, base, values)
             self.loss.rows(
                 values, low, high, block.labels, weights, self.n_scores, self._partial, lanes
             )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from deepbroad.engine.temperature import fit_log_odds
 from deepbroad.engine.training import Training
 from deepbroad.estimators.base import Prepared, TableClassifier
 from deepbroad.estimators.parameters import (
@@ -17,6 +18,7 @@ from deepbroad.estimators.parameters import (
     check_number,
 )
 from deepbroad.model.family import Family
+from deepbroad.model.loss import LOG_LOSS, LOSSES
 from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import LBFGS, Progress, Solution
 
@@ -27,9 +29,10 @@ logger = logging.getLogger("deepbroad")
 
 
 class DiscriminativeClassifier(TableClassifier):
-    """Base of the classifiers whose weights maximise the conditional likelihood."""
+    """Base of the classifiers whose weights minimise a loss, conditional likelihood or another."""
 
     alpha: float
+    loss: str = LOG_LOSS.name
     solver: str
     max_iter: int
     tol: float
@@ -48,6 +51,7 @@ class DiscriminativeClassifier(TableClassifier):
         check_number("alpha", self.alpha, above=0.0, included=True)
         check_number("tol", self.tol, above=0.0, included=True)
         check_count("max_iter", self.max_iter, least=0)
+        check_choice("loss", self.loss, list(LOSSES))
         check_choice("solver", self.solver, list(PRECONDITIONING))
         check_callbacks(self.callbacks)
 
@@ -61,8 +65,13 @@ class DiscriminativeClassifier(TableClassifier):
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)
-        tables, solution = training.discriminative(
-            self._family(training), solver, callbacks=callbacks, warm=self._previous(prepared)
+        tables, solution, self.temperature_ = fit_log_odds(
+            training,
+            self._family(training),
+            solver,
+            LOSSES[self.loss],
+            callbacks=callbacks,
+            warm=self._previous(prepared),
         )
         self.n_iter_ = solution.n_iter
         self.n_evaluations_ = len(solution.evaluation_curve)
@@ -83,7 +92,8 @@ class DiscriminativeClassifier(TableClassifier):
             and self._encoding.to_dict() == prepared.encoding.to_dict()
             and previous.has_terms_of(prepared.plan)
         ):
-            return previous.reordered(prepared.plan)
+            # Scores as the loss has them.
+            return previous.reordered(prepared.plan).scaled(1.0 / self.temperature_)
         warnings.warn(
             "warm_start: the attributes' values, the classes or the tuples changed since the last "
             "fit, so this fit starts afresh.",

@@ -27,14 +27,14 @@ class LRClassifier(DiscriminativeClassifier):
         Depth: how many attributes a tuple joins. 1 is plain logistic regression on one-hot values.
     alpha : float, default=1.0
         Strength of the penalty, on the scale of the sum over rows. The paper has 0.01.
-    solver, max_iter, tol, class_weight, categorical_features, terms, min_count, max_terms, \
+    loss, solver, max_iter, tol, class_weight, categorical_features, terms, min_count, max_terms, \
 memory_limit, warm_start, callbacks, n_jobs, verbose
         As in `DBLClassifier`.
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, n_iter_, n_evaluations_, loss_, loss_curve_, \
-evaluation_curve_, status_, terms_, term_gains_, tables_, intercept_
+evaluation_curve_, status_, temperature_, terms_, term_gains_, tables_, intercept_
         As in `DBLClassifier`; tables have scores but no weights.
 
     References
@@ -58,6 +58,7 @@ evaluation_curve_, status_, terms_, term_gains_, tables_, intercept_
         n: int = 2,
         *,
         alpha: float = 1.0,
+        loss: str = "log_loss",
         solver: str = "lbfgs",
         max_iter: int = 500,
         tol: float = 1e-5,
@@ -74,6 +75,7 @@ evaluation_curve_, status_, terms_, term_gains_, tables_, intercept_
     ) -> None:
         self.n = n
         self.alpha = alpha
+        self.loss = loss
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol

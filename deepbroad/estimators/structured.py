@@ -17,7 +17,14 @@ from deepbroad.model.structure import Parents, children_of, parents_of, structur
 from deepbroad.model.terms import Terms
 
 # What only a solver leaves behind.
-_OF_SOLVER = ("n_evaluations_", "loss_", "loss_curve_", "evaluation_curve_", "status_")
+_OF_SOLVER = (
+    "n_evaluations_",
+    "loss_",
+    "loss_curve_",
+    "evaluation_curve_",
+    "status_",
+    "temperature_",
+)
 
 
 class StructuredClassifier(DiscriminativeClassifier):

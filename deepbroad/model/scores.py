@@ -1,6 +1,6 @@
 """A fitted model: a score per class for every cell, summed over the cells of a row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,13 @@ class ScoreTables:
     def relative(self) -> tuple[np.ndarray, np.ndarray]:
         """Return class scores (C - 1,) and cell scores (n_cells, C - 1) less those of class 0."""
         return self.class_scores[1:] - self.class_scores[0], self.scores[:, 1:] - self.scores[:, :1]
+
+    def scaled(self, factor: float) -> "ScoreTables":
+        """Return the model whose scores are so many times as large, those of classes too."""
+        kind = self.scores.dtype.type
+        return replace(
+            self, class_scores=self.class_scores * factor, scores=self.scores * kind(factor)
+        )
 
     def has_terms_of(self, plan: Plan) -> bool:
         """Tell whether another plan has the same terms and cells, in whatever order of axes."""

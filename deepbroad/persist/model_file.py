@@ -48,7 +48,13 @@ class Kind(NamedTuple):
         return self if is_solved or not self.optional else Kind(self.estimator)
 
 
-_FACTS = {"n_iter_": int, "n_evaluations_": int, "loss_": float, "status_": str}
+_FACTS = {
+    "n_iter_": int,
+    "n_evaluations_": int,
+    "loss_": float,
+    "status_": str,
+    "temperature_": float,
+}
 _CURVES = ("loss_curve_", "evaluation_curve_")
 # Nothing but these is ever built, whatever a file asks for.
 KINDS = {
