@@ -92,8 +92,9 @@ class DiscriminativeClassifier(TableClassifier):
             and self._encoding.to_dict() == prepared.encoding.to_dict()
             and previous.has_terms_of(prepared.plan)
         ):
-            # Scores as the loss has them.
-            return previous.reordered(prepared.plan).scaled(1.0 / self.temperature_)
+            # Scores as the loss has them; a model that was only counted has log odds.
+            temperature = getattr(self, "temperature_", 1.0)
+            return previous.reordered(prepared.plan).scaled(1.0 / temperature)
         warnings.warn(
             "warm_start: the attributes' values, the classes or the tuples changed since the last "
             "fit, so this fit starts afresh.",
