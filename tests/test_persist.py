@@ -189,7 +189,7 @@ def test_labels_of_many_types_survive(labels, tmp_path):
     y = labels[rows.tolist()] if isinstance(labels, pl.Series) else labels[rows]
     if isinstance(y, pd.Series):
         y = y.reset_index(drop=True)
-    model = DBLClassifier(n=1).fit(X, y)
+    model = DBLClassifier(n=1, alpha=1.0).fit(X, y)
     assert_same(reload(model, tmp_path), model, X)
 
 
@@ -240,7 +240,7 @@ def test_a_file_is_smaller_than_the_pickle(cls, n, tmp_path):
 def test_cells_that_no_row_reached_cost_a_bit_each(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 60, (100, 2)).astype(str)
-    model = DBLClassifier(n=2).fit(X, rng.integers(0, 2, 100))
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, rng.integers(0, 2, 100))
     assert not model._scorer.model.plan.terms.is_compact.any()
     loaded = reload(model, tmp_path)
     assert_same(loaded, model, X)
@@ -257,7 +257,7 @@ def test_a_file_never_promises_more_growth_than_is_believed(tmp_path, monkeypatc
 
 def test_saving_twice_gives_the_same_bytes(tmp_path):
     X, y = mixed_table()
-    model = DBLClassifier(n=2).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, y)
     deepbroad.save(model, tmp_path / "one")
     deepbroad.save(deepbroad.load(tmp_path / "one"), tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -306,13 +306,13 @@ def test_a_model_without_feature_names_gets_none(tmp_path):
 
 def test_parameters_changed_after_the_fit_are_saved_as_they_are(tmp_path):
     X, y = mixed_table()
-    model = DBLClassifier(n=2).fit(X, y).set_params(n=5, alpha=-3.0, terms=[("a", "b")])
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, y).set_params(n=5, alpha=-3.0, terms=[("a", "b")])
     assert_same(reload(model, tmp_path), model, X)
 
 
 def test_callbacks_are_left_out(tmp_path):
     X, y = mixed_table()
-    model = DBLClassifier(n=1, callbacks=[lambda progress: None]).fit(X, y)
+    model = DBLClassifier(n=1, alpha=1.0, callbacks=[lambda progress: None]).fit(X, y)
     loaded = reload(model, tmp_path)
     assert loaded.callbacks is None
     assert_same(loaded, model, X)
@@ -320,7 +320,7 @@ def test_callbacks_are_left_out(tmp_path):
 
 def test_a_parameter_that_cannot_be_written_is_named(tmp_path):
     X, y = mixed_table()
-    model = DBLClassifier(n=1).fit(X, y).set_params(class_weight=lambda y: 1)
+    model = DBLClassifier(n=1, alpha=1.0).fit(X, y).set_params(class_weight=lambda y: 1)
     with pytest.raises(ModelFileError, match=r"'class_weight'.*function"):
         deepbroad.save(model, tmp_path / "model.dbl")
 

@@ -26,7 +26,7 @@ X = np.column_stack(
 Y = np.where((X[:, 0] == "a") ^ (X[:, 1] == "u"), "yes", RNG.choice(["no", "maybe"], 60))
 # One group per column, whatever the planner would prefer: the forged plans below build on it.
 with patch.object(planning, "plan_groups", lambda _, v, **__: [(c,) for c in range(len(v))]):
-    MODEL = DBLClassifier(n=2).fit(X, Y)
+    MODEL = DBLClassifier(n=2, alpha=1.0).fit(X, Y)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Fits: counting for the generative models, minimising for the discriminative ones."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -147,18 +148,9 @@ class Training:
         what the solver reports is of the loss itself. Scores are those that minimise it:
         `deepbroad.engine.temperature` makes log odds of those that are none.
         """
-        reached = self._reached()
-        design = self._design(family, reached)
-        fixed = family.fixed_target(self.plan.terms) * self._weights(family)
-        run_pass = LossPass(
-            self.source,
-            self.plan,
-            reached=reached,
-            scale=design.scale,
-            fixed=self._fixed_scores(fixed, family.children) if np.any(fixed) else None,
-            dtype=self.dtype,
-            threads=self.threads,
-        )
+        reached = self.reached
+        design = self.design(family)
+        run_pass = self.loss_pass(family, design)
         total = float(self.class_counts.sum())
         objective = Objective(design, run_pass, total, self.threads)
         points = [objective.start if warm is None else warm_start(objective, warm, reached)]
@@ -179,35 +171,56 @@ class Training:
         classes, cells = objective.split(solution.u)
         del run_pass, objective  # their tables are as large as the model
         scale = design.scale
-        scores = self._fixed_scores(fixed, family.children)
+        scores = self._fixed_scores(family)
         for low in range(0, len(reached), CHUNK):
             part = slice(low, low + CHUNK)
             scores[reached[part]] = scale[part] * cells[part]
         full_scale = self._full_scale(family, reached, scale) if family.generative else None
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
 
-    def _design(self, family: Family, reached: np.ndarray) -> Design:
+    def loss_pass(
+        self, family: Family, design: Design, source: ArraySource | None = None
+    ) -> LossPass:
+        """Return the pass over these rows, or over others in the plan's groups."""
+        return LossPass(
+            self.source if source is None else source,
+            self.plan,
+            reached=self.reached,
+            scale=design.scale,
+            fixed=self._fixed_scores(family) if np.any(self._fixed_weights(family)) else None,
+            dtype=self.dtype,
+            threads=self.threads,
+        )
+
+    def design(self, family: Family) -> Design:
         """Return scale, start, target and strength of the cells that rows reach."""
         terms, n_classes = self.plan.terms, self.source.n_classes
-        shape, weights = (len(reached), n_classes), self._weights(family)
-        scale = np.ones(shape, self.dtype)
+        weights = self._weights(family)
+        scale = np.ones((len(self.reached), n_classes), self.dtype)
         if family.generative:
-            scale = self.log_likelihoods(reached, family.children)
-        strength = spread(family.strength, terms, reached)
-        if family.by_score and family.generative:
-            strength = strength * scale.astype(np.float64) ** 2
+            scale = self.log_likelihoods(self.reached, family.children)
         class_scale = self.log_priors if family.generative else np.ones(n_classes)
         class_curvature = curvature(self.class_counts, class_scale, 0.0)
-        return Design(
-            scale=scale,
-            start=spread(family.start * weights, terms, reached),
-            target=spread(family.target * weights, terms, reached),
-            strength=strength,
-            class_scale=class_scale,
-            class_start=np.full(n_classes, 1.0 if family.generative else 0.0),
-            curvature=self._curvature(reached, scale, strength),
-            class_curvature=class_curvature / float(self.class_counts.sum()),
+        return self.redesign(
+            family,
+            Design(
+                scale=scale,
+                start=spread(family.start * weights, terms, self.reached),
+                target=spread(family.target * weights, terms, self.reached),
+                strength=0.0,
+                class_scale=class_scale,
+                class_start=np.full(n_classes, 1.0 if family.generative else 0.0),
+                class_curvature=class_curvature / float(self.class_counts.sum()),
+            ),
         )
+
+    def redesign(self, family: Family, design: Design) -> Design:
+        """Return a design with the strengths of a family, and the curvature that they give."""
+        strength = spread(family.strength, self.plan.terms, self.reached)
+        if family.by_score and family.generative:
+            strength = strength * design.scale.astype(np.float64) ** 2
+        found = self._curvature(self.reached, design.scale, strength)
+        return replace(design, strength=strength, curvature=found)
 
     def _weights(self, family: Family) -> PerTerm:
         """Return the weights of the generative model; one number where terms are all alike."""
@@ -218,18 +231,24 @@ class Training:
         weights = partition_weights(self.plan.terms)
         return float(weights[0]) if (weights == weights[0]).all() else weights
 
-    def _reached(self) -> np.ndarray:
-        """Return the cells that some training row reaches, in the smaller integers if they fit."""
+    @cached_property
+    def reached(self) -> np.ndarray:
+        """The cells that some training row reaches, in the smaller integers if they fit."""
         reached = np.flatnonzero(self.counts.any(axis=1))
         return reached.astype(np.int32 if len(self.counts) < 2**31 else np.int64)
 
-    def _fixed_scores(self, target: PerTerm, children: np.ndarray | None) -> np.ndarray:
+    def _fixed_weights(self, family: Family) -> PerTerm:
+        """Return t of the cells that no training row reaches, by term."""
+        return family.fixed_target(self.plan.terms) * self._weights(family)
+
+    def _fixed_scores(self, family: Family) -> np.ndarray:
         """Return the scores s·t of the cells that no training row reaches, 0 elsewhere."""
         scores = np.zeros(self.counts.shape, self.dtype)
+        target = self._fixed_weights(family)
         if np.any(target):
             unreached = np.flatnonzero(~self.counts.any(axis=1))
             weights = np.asarray(spread(target, self.plan.terms, unreached), self.dtype)
-            scores[unreached] = weights * self.log_likelihoods(unreached, children)
+            scores[unreached] = weights * self.log_likelihoods(unreached, family.children)
         return scores
 
     def _full_scale(self, family: Family, reached: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -49,6 +49,7 @@ class Prepared:
     encoding: Encoding
     source: ArraySource
     provision: Provision
+    depth: int
     structure: Any = None  # what the terms were chosen by, in models that learn a structure
 
     @property
@@ -208,17 +209,21 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             labels.n_classes,
             weights,
             categorical_features=self.categorical_features,
+            levels=self._count_levels(table.n_rows),
         )
-        source = merge_rows(
-            ArraySource(
-                columns,
-                codes,
-                n_classes=labels.n_classes,
-                cardinalities=encoding.cardinalities,
-                weights=weights,
-            )
+        source = ArraySource(
+            columns,
+            codes,
+            n_classes=labels.n_classes,
+            cardinalities=encoding.cardinalities,
+            weights=weights,
+            attributes=encoding.attributes,
         )
-        terms, structure = self._choose_terms(source, encoding, n, threads)
+        del columns
+        terms, structure = self._choose_terms(
+            source, encoding, n, threads, limit=limit, searches=reset
+        )
+        source = merge_rows(source)
         wish = Wish(
             n,
             terms=terms,
@@ -228,16 +233,31 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             small=self._small_table,
         )
         provision = provide(source, wish, limit, threads)
-        return Prepared(labels, encoding, source, provision, structure)
+        return Prepared(labels, encoding, source, provision, n, structure)
 
     def _read_depth(self, n_features: int) -> int:
         """Return how many attributes a tuple joins; ValueError for more than there are."""
         return check_depth(self.n, n_features)
 
+    def _count_levels(self, n_rows: int) -> int:
+        """Return how many levels of nested bins numbers have, 0 for bins by description length."""
+        return 0
+
     def _choose_terms(
-        self, source: ArraySource, encoding: Encoding, n: int, threads: Threads
+        self,
+        source: ArraySource,
+        encoding: Encoding,
+        n: int,
+        threads: Threads,
+        *,
+        limit: float,
+        searches: bool,
     ) -> tuple[Terms | None, Any]:
-        """Return the terms, None for all tuples of n columns, and the structure they came from."""
+        """Return the terms, None for all tuples of n columns, and the structure they came from.
+
+        A model that is chosen by trial within a limit of memory is so only if it `searches`; an
+        estimate takes what it would begin with.
+        """
         if self.terms is None:
             return None, None
         return resolve_terms(self.terms, n, encoding), None
@@ -354,7 +374,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self, "classes_")
         terms = self._scorer.model.plan.terms
         names = [column.name for column in self._encoding.columns]
-        return [tuple(names[c] for c in sorted(row) if c >= 0) for row in terms.members.tolist()]
+        tuples = (tuple(names[c] for c in sorted(row) if c >= 0) for row in terms.members.tolist())
+        # A tuple of numbers at several resolutions has several terms.
+        return list(dict.fromkeys(tuples))
 
     @property
     def attributes_(self) -> dict[str, list[str]]:

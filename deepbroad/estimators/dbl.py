@@ -1,11 +1,31 @@
-"""DBL: weights on generative estimates, fitted discriminatively."""
+"""DBL: the discriminative model, preconditioned by the generative one."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+
+from deepbroad.data.encoding import Encoding
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, list_terms
 from deepbroad.engine.training import Training
+from deepbroad.estimators.base import Prepared
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
-from deepbroad.estimators.parameters import check_choice
+from deepbroad.estimators.parameters import (
+    check_choice,
+    check_depth,
+    check_number,
+    check_seed,
+    resolve_attributes,
+)
+from deepbroad.estimators.selection import describe_choice
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
+from deepbroad.model.resolutions import LevelledTerms, choose_levels
+from deepbroad.model.scores import ScoreTables
+from deepbroad.model.strengths import Strengths
+from deepbroad.model.terms import Terms
 
 
 class DBLClassifier(DiscriminativeClassifier):
@@ -26,10 +46,23 @@ class DBLClassifier(DiscriminativeClassifier):
 
     Parameters
     ----------
-    n : int, default=2
-        Depth: how many attributes a tuple joins. 1 is a weighted naive Bayes (WANBIA-C).
-    alpha : float, default=1.0
-        Strength of the penalty, on the scale of the sum over rows.
+    n : int or "auto", default="auto"
+        Depth: how many attributes a tuple joins. 1 is a weighted naive Bayes (WANBIA-C). "auto"
+        takes the one of 1, 2 and 3 that does best on held-out rows, within the limits of time and
+        memory.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty, on the scale of the sum over rows. A number for all cells, or one
+        for each order from 1 to n. "auto" finds strengths that do well on held-out rows: of each
+        order, of each resolution of numbers, and of each table by what it tells (`selection_`).
+    orders : {"auto", "all", "exact"}, default="auto"
+        "all": tuples of 1, 2, ..., n attributes have cells, so that a tuple that is rare backs off
+        to its parts; then alpha is the strength of scores, ½ α (β - β⁰)². "exact": only tuples of n
+        attributes, as in the paper. "auto": all if alpha is "auto" or several, else exact.
+    bins : {"auto", "nested", "mdl"}, default="auto"
+        How numbers become values. "nested": halves, quarters, eighths, ... of the rows, all of them
+        at once: fine ones for single numbers, coarser ones for tuples. "mdl": bins by minimum
+        description length, one attribute at a time, as in the paper. "auto": nested if all orders
+        have cells, else mdl.
     shrink_to : {"zero", "generative"}, default="zero"
         t above: 0 as in the paper, or AnJE's weights 1/p.
     smoothing : float, default=1.0
@@ -61,6 +94,9 @@ class DBLClassifier(DiscriminativeClassifier):
         Memory that the fit may take beside its input, in bytes or as "4GB"; None: four fifths of
         what is free. Where all tuples need more, the best are kept, as many as fit, and a warning
         says so.
+    time_limit : float, default=60
+        Seconds that the automatic choice may take; a depth that would take longer is not tried. It
+        is no limit of the fit that follows.
     warm_start : bool, default=False
         Start from the scores of the previous fit.
     callbacks : list of callables or None, default=None
@@ -68,6 +104,8 @@ class DBLClassifier(DiscriminativeClassifier):
         fit, which keeps what it has reached.
     n_jobs : int or None, default=None
         Threads; None and -1 use all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=0
+        Draws the rows that the automatic choice holds out.
     verbose : int, default=0
         If not 0, log a line per iteration to the logger "deepbroad" at level INFO.
 
@@ -85,6 +123,11 @@ class DBLClassifier(DiscriminativeClassifier):
         F after each iteration, the start first, and at each pass.
     status_ : str
         Why the solver ended: "converged", "max_iter", "stopped", "interrupted" or "stalled".
+    selection_ : dict or None
+        What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
+        strength with each finer resolution, "adapted" if tables have strengths of their own, the
+        held-out log loss "loss", the "trials" with the same, and "skipped" depths with the reason.
+        None where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str
@@ -99,8 +142,12 @@ class DBLClassifier(DiscriminativeClassifier):
 
     Notes
     -----
-    The default strength of 1 suits tables of thousands of rows; the paper's 0.01 over-fits them
-    (`benchmarks/defaults.py` prints the comparison). `DBLClassifier.paper` has its settings.
+    The default model has a score for every value, pair and triple, as far as they pay:
+    :math:`\log P(y|x) = \mathrm{const} + \beta_y + \sum_{k \le n} \sum_\alpha
+    \beta_{y,\alpha,x_\alpha}`, penalised by :math:`\frac12 \sum_j \lambda_j \beta_j^2`. The λ are
+    those of a prior: found on at most 30,000 rows, they serve any number. `DBLClassifier.paper` has
+    the paper's settings, whose λ of 0.01 over-fits tables of thousands of rows
+    (`benchmarks/defaults.py` prints the comparison).
 
     A value that training never saw counts as missing where missing was seen. Else the tuples that
     hold it contribute nothing.
@@ -117,6 +164,8 @@ class DBLClassifier(DiscriminativeClassifier):
       that was held out (with less than 2,500 rows, of each fifth in turn; without smoothing, to
       those of the training rows); then all rows are fitted.
 
+    An automatic choice of depth and strengths goes by the log loss, whatever the loss.
+
     References
     ----------
     Zaidi, Webb, Carman, Petitjean (2015). Deep Broad Learning: Big Models for Big Data.
@@ -126,16 +175,18 @@ class DBLClassifier(DiscriminativeClassifier):
     >>> from deepbroad import DBLClassifier
     >>> from deepbroad.datasets import poker_hand
     >>> X, y = poker_hand(20_000, seed=0, return_X_y=True)
-    >>> model = DBLClassifier(n=2).fit(X.slice(0, 10_000), y[:10_000])
-    >>> bool(model.score(X.slice(10_000), y[10_000:]) > 0.9)
-    True
+    >>> model = DBLClassifier().fit(X.slice(0, 10_000), y[:10_000])
+    >>> model.selection_["n"], bool(model.score(X.slice(10_000), y[10_000:]) > 0.9)
+    (2, True)
     """
 
     def __init__(
         self,
-        n: int = 2,
+        n: int | str = "auto",
         *,
-        alpha: float = 1.0,
+        alpha: Any = "auto",
+        orders: str = "auto",
+        bins: str = "auto",
         shrink_to: str = "zero",
         smoothing: float = 1.0,
         loss: str = "log_loss",
@@ -148,13 +199,17 @@ class DBLClassifier(DiscriminativeClassifier):
         min_count: float = 1,
         max_terms: int | None = None,
         memory_limit: Any = None,
+        time_limit: float = 60.0,
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.n = n
+        self.n = n  # type: ignore[assignment]
         self.alpha = alpha
+        self.orders = orders
+        self.bins = bins
         self.shrink_to = shrink_to
         self.smoothing = smoothing
         self.loss = loss
@@ -167,9 +222,11 @@ class DBLClassifier(DiscriminativeClassifier):
         self.min_count = min_count
         self.max_terms = max_terms
         self.memory_limit = memory_limit
+        self.time_limit = time_limit
         self.warm_start = warm_start
         self.callbacks = callbacks
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     @classmethod
@@ -186,15 +243,111 @@ class DBLClassifier(DiscriminativeClassifier):
         model : DBLClassifier
             Not yet fitted.
         """
-        return cls(n=n, alpha=1e-2, shrink_to="zero", smoothing=1.0)
+        return cls(n=n, alpha=1e-2, orders="exact", bins="mdl", shrink_to="zero", smoothing=1.0)
+
+    @property
+    def _is_automatic(self) -> bool:
+        return isinstance(self.alpha, str)
+
+    @property
+    def _has_all_orders(self) -> bool:
+        if self.orders == "auto":
+            return self._is_automatic or isinstance(self.alpha, Sequence | np.ndarray)
+        return self.orders == "all"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("shrink_to", self.shrink_to, ["generative", "zero"])
+        check_choice("orders", self.orders, ["auto", "all", "exact"])
+        check_choice("bins", self.bins, ["auto", "nested", "mdl"])
+        check_number("time_limit", self.time_limit, above=0.0, included=False)
+        if isinstance(self.n, str):
+            check_choice("n", self.n, ["auto"])
+            if not self._is_automatic:
+                raise ValueError('n="auto" goes with alpha="auto"; give n, or leave alpha.')
 
-    def _family(self, training: Training) -> Family:
+    def _check_alpha(self) -> None:
+        if isinstance(self.alpha, str):
+            check_choice("alpha", self.alpha, ["auto"])
+        elif isinstance(self.alpha, Sequence | np.ndarray):
+            for strength in self.alpha:
+                check_number("each alpha", strength, above=0.0, included=True)
+            if not self._has_all_orders or len(self.alpha) != self.n:
+                raise ValueError(
+                    f"alpha has {len(self.alpha)} strengths; give one for each order from 1 to "
+                    f'n={self.n} with orders="all", or a single number.'
+                )
+        else:
+            super()._check_alpha()
+
+    def _read_depth(self, n_features: int) -> int:
+        if isinstance(self.n, str):
+            return min(DEPTHS[-1], n_features)
+        return check_depth(self.n, n_features)
+
+    def _count_levels(self, n_rows: int) -> int:
+        nested = self._has_all_orders if self.bins == "auto" else self.bins == "nested"
+        return choose_levels(n_rows, 1)[0] if nested else 0
+
+    def _choose_terms(
+        self,
+        source: ArraySource,
+        encoding: Encoding,
+        n: int,
+        threads: Threads,
+        *,
+        limit: float,
+        searches: bool,
+    ) -> tuple[Terms | None, Any]:
+        plain = not self._has_all_orders and len(encoding.columns) == len(encoding.names)
+        if plain and not self._is_automatic:
+            return super()._choose_terms(
+                source, encoding, n, threads, limit=limit, searches=searches
+            )
+        exact = not self._has_all_orders
+        among = resolve_attributes(self.terms, n, encoding.names, parts=not exact)
+        if not self._is_automatic or not searches:
+            levelled = list_terms(source, n, exact=exact, among=among)
+            return levelled.terms, levelled
+        automatic = Automatic(
+            source,
+            self._unstrengthened(),
+            depths=DEPTHS if isinstance(self.n, str) and self.terms is None else [n],
+            exact=exact,
+            among=among,
+            smoothing=float(self.smoothing),
+            min_count=self._cell_count,
+            memory_limit=limit,
+            time_limit=float(self.time_limit),
+            history=self._history,
+            seed=check_seed(self.random_state),
+            threads=threads,
+        )
+        choice = automatic.choose()
+        return choice.levelled.terms, choice
+
+    def _unstrengthened(self) -> Family:
+        """Return the family but for its strengths."""
         return Family(
             generative=True,
-            strength=float(self.alpha),
+            strength=0.0,
             target=1.0 if self.shrink_to == "generative" else 0.0,
+            by_score=self._is_automatic or self._has_all_orders,
+            backs_off=self._has_all_orders,
         )
+
+    def _family(self, training: Training, prepared: Prepared) -> Family:
+        family = self._unstrengthened()
+        match prepared.structure:
+            case Choice() as choice:
+                return family.shared_out(choice.levelled.shares, choice.strength)
+            case LevelledTerms() as levelled:
+                alpha = np.broadcast_to(np.asarray(self.alpha, np.float64), prepared.depth)
+                strength = Strengths(tuple(alpha.tolist())).per_term(levelled)
+                return family.shared_out(levelled.shares, strength)
+        return replace(family, strength=float(self.alpha))
+
+    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
+        choice = prepared.structure
+        self.selection_ = describe_choice(choice) if isinstance(choice, Choice) else None
+        return super()._fit_tables(training, prepared)

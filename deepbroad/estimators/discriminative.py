@@ -43,17 +43,21 @@ class DiscriminativeClassifier(TableClassifier):
     _history = LBFGS.history
 
     @abstractmethod
-    def _family(self, training: Training) -> Family:
+    def _family(self, training: Training, prepared: Prepared) -> Family:
         """Return the arrays that set this model apart, as data."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("alpha", self.alpha, above=0.0, included=True)
+        self._check_alpha()
         check_number("tol", self.tol, above=0.0, included=True)
         check_count("max_iter", self.max_iter, least=0)
         check_choice("loss", self.loss, list(LOSSES))
         check_choice("solver", self.solver, list(PRECONDITIONING))
         check_callbacks(self.callbacks)
+
+    def _check_alpha(self) -> None:
+        """Raise ValueError for a strength that is none."""
+        check_number("alpha", self.alpha, above=0.0, included=True)
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         solver = LBFGS(
@@ -67,7 +71,7 @@ class DiscriminativeClassifier(TableClassifier):
             callbacks.append(log_progress)
         tables, solution, self.temperature_ = fit_log_odds(
             training,
-            self._family(training),
+            self._family(training, prepared),
             solver,
             LOSSES[self.loss],
             callbacks=callbacks,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
+from deepbroad.estimators.base import Prepared
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.model.family import Family
 
@@ -90,5 +91,5 @@ evaluation_curve_, status_, temperature_, terms_, term_gains_, tables_, intercep
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _family(self, training: Training) -> Family:
+    def _family(self, training: Training, prepared: Prepared) -> Family:
         return Family(generative=False, strength=float(self.alpha))

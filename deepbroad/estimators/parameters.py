@@ -2,9 +2,11 @@
 
 import numbers
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
@@ -55,21 +57,57 @@ def resolve_terms(terms: Any, n: int, encoding: Encoding) -> Terms:
     """Return all tuples of n code columns, or those that `terms` names."""
     if terms is None:
         return Terms.of_order(n, encoding.cardinalities)
-    places = {name: i for i, name in enumerate(encoding.names)}
+    chosen = resolve_attributes(terms, n, encoding.names, parts=False)
+    return Terms.of(chosen[n].tolist() if chosen else [], encoding.cardinalities)
+
+
+def resolve_attributes(
+    terms: Any, n: int, names: Sequence[str], *, parts: bool
+) -> dict[int, np.ndarray] | None:
+    """Return the tuples of attributes that `terms` names, by order; None for all of them.
+
+    With `parts`, tuples may be of up to n attributes, and bring all their parts with them.
+    """
+    if terms is None:
+        return None
+    tuples = read_tuples(terms, names)
+    for term, columns in tuples:
+        fits = len(columns) <= n if parts else len(columns) == n
+        if not fits or len(set(columns)) != len(columns):
+            most = "up to " if parts else ""
+            raise ValueError(
+                f"Each of `terms` must name {most}{n} different attributes since n={n}, got "
+                f"{term!r}."
+            )
+    found: dict[int, set[tuple[int, ...]]] = {order: set() for order in range(1, n + 1)}
+    for _, columns in tuples:
+        for order in range(1 if parts else n, len(columns) + 1):
+            found[order] |= set(combinations(sorted(columns), order))
+    return {
+        order: np.array(sorted(chosen), np.int64).reshape(-1, order)
+        for order, chosen in found.items()
+    }
+
+
+def read_tuples(terms: Any, names: Sequence[str]) -> list[tuple[Any, tuple[int, ...]]]:
+    """Return each of `terms` as it was given and as places of attributes."""
+    places = {name: i for i, name in enumerate(names)}
     if isinstance(terms, str) or not isinstance(terms, Iterable):
         raise ValueError(f"`terms` must be a list of tuples of attributes or None, got {terms!r}.")
     tuples = []
     for term in terms:
         members = tuple(term) if _is_list(term) else (term,)
-        columns = tuple(_find_column(member, places) for member in members)
-        if len(columns) != n or len(set(columns)) != n:
-            raise ValueError(
-                f"Each of `terms` must name {n} different attributes since n={n}, got {term!r}."
-            )
-        tuples.append(columns)
+        tuples.append((term, tuple(_find_column(member, places) for member in members)))
     if not tuples:
         raise ValueError("`terms` is empty; give at least one tuple, or None for all of them.")
-    return Terms.of(tuples, encoding.cardinalities)
+    return tuples
+
+
+def check_seed(random_state: Any) -> int:
+    """Return a seed for draws, from what scikit-learn takes for one."""
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _is_list(term: Any) -> bool:

@@ -65,7 +65,14 @@ class StructuredClassifier(DiscriminativeClassifier):
         return check_depth(1, n_features)
 
     def _choose_terms(
-        self, source: ArraySource, encoding: Encoding, n: int, threads: Threads
+        self,
+        source: ArraySource,
+        encoding: Encoding,
+        n: int,
+        threads: Threads,
+        *,
+        limit: float,
+        searches: bool,
     ) -> tuple[Terms | None, Any]:
         parents = self._learn_parents(source, threads)
         return structure_terms(parents, encoding.cardinalities), parents
@@ -77,7 +84,7 @@ class StructuredClassifier(DiscriminativeClassifier):
             self.__dict__.pop(name, None)  # of an earlier fit
         return training.generative(children_of(training.plan.terms))
 
-    def _family(self, training: Training) -> Family:
+    def _family(self, training: Training, prepared: Prepared) -> Family:
         return Family(
             generative=True,
             strength=float(self.alpha),

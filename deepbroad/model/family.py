@@ -1,6 +1,6 @@
 """What sets one trainable model apart from another: values per term, spread over its cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -42,6 +42,11 @@ class Family:
     by_score: bool = False
     backs_off: bool = False
     children: np.ndarray | None = None
+
+    def shared_out(self, shares: np.ndarray, strength: PerTerm) -> "Family":
+        """Return the family of terms that share the evidence, (n_terms,), with some strengths."""
+        start, target = self.start * shares, self.target * shares
+        return replace(self, start=start, target=target, strength=strength)
 
     def fixed_target(self, terms: Terms) -> PerTerm:
         """Return t of the cells that no training row reaches, by term."""

@@ -1,8 +1,9 @@
 """Terms over attributes that own several code columns: each order of tuples at several levels."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import floor, log2
+from math import comb, floor, log2
 
 import numpy as np
 
@@ -52,13 +53,21 @@ class Resolutions:
         """Return the code column of each attribute at a level from 1, (a,)."""
         return np.minimum(self.firsts[:-1] + level - 1, self.firsts[1:] - 1)
 
-    def tuples(self, order: int, levels: int) -> tuple[np.ndarray, np.ndarray]:
+    def count_terms(self, levels: tuple[int, ...]) -> int:
+        """Return how many terms `terms` lists at most."""
+        return sum(comb(self.n_attributes, k) * most for k, most in enumerate(levels, start=1))
+
+    def tuples(
+        self, order: int, levels: int, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
 
         Each tuple has its attributes at the same level, from 1 to `levels`. A tuple that a level
         has in common with a coarser one comes once, and none has a column of one value only.
+        `among` are the tuples of attributes, (m, order), all of them by default.
         """
-        among = list_tuples(self.n_attributes, order)
+        if among is None:
+            among = list_tuples(self.n_attributes, order)
         found, at = [], []
         previous = None
         for level in range(1, levels + 1):
@@ -72,16 +81,20 @@ class Resolutions:
             previous = columns
         return np.concatenate(found), np.concatenate(at)
 
-    def terms(self, levels: tuple[int, ...]) -> "LevelledTerms":
-        """Return the tuples of orders 1, 2, ..., each up to its number of levels."""
+    def terms(
+        self, levels: tuple[int, ...], among: Mapping[int, np.ndarray] | None = None
+    ) -> "LevelledTerms":
+        """Return the tuples of orders 1, 2, ..., each up to its number of levels.
+
+        `among` has the tuples of attributes of those orders that do not have all.
+        """
         depth = len(levels)
-        members, orders, at = [], [], []
+        members, at = [], []
         for order, most in enumerate(levels, start=1):
-            tuples, level = self.tuples(order, most)
+            tuples, level = self.tuples(order, most, (among or {}).get(order))
             padded = np.full((len(tuples), depth), NONE)
             padded[:, :order] = tuples
             members.append(padded)
-            orders.append(np.full(len(tuples), order))
             at.append(level)
         return LevelledTerms(
             Terms(np.concatenate(members), np.asarray(self.cardinalities, np.int64)),
@@ -95,6 +108,17 @@ class LevelledTerms:
 
     terms: Terms
     levels: np.ndarray
+
+    @property
+    def shares(self) -> np.ndarray:
+        """A share of the evidence for each term, (n_terms,): the same for every order and level.
+
+        With it, terms of all orders and levels together weigh the evidence once, as AnJE does.
+        """
+        orders = self.terms.orders
+        levels = {k: np.unique(self.levels[orders == k]).size for k in np.unique(orders).tolist()}
+        per_order = np.array([levels.get(k, 1) for k in range(int(orders.max()) + 1)], np.float64)
+        return 1.0 / (len(levels) * per_order[orders])
 
 
 def choose_levels(n_rows: float, depth: int) -> tuple[int, ...]:

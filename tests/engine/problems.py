@@ -11,6 +11,7 @@ from deepbroad.engine.planning import group_source
 from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.groups import observe_groups
+from deepbroad.model.loss import LOG_LOSS
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
@@ -70,7 +71,9 @@ class Problem:
         )
 
 
-def objective_of(training, *, scale, start, target, strength, class_scale, class_start):
+def objective_of(
+    training, *, scale, start, target, strength, class_scale, class_start, loss=LOG_LOSS
+):
     """Return the objective over the cells that a training set reaches; arrays (n_cells, C)."""
     reached = np.flatnonzero(training.counts.any(axis=1))
     design = Design(
@@ -89,6 +92,7 @@ def objective_of(training, *, scale, start, target, strength, class_scale, class
         fixed=None,
         dtype=training.dtype,
         threads=training.threads,
+        loss=loss,
     )
     return Objective(design, run_pass, float(training.class_counts.sum())), reached
 

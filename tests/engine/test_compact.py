@@ -119,7 +119,7 @@ def wide():
 
 def test_columns_of_thousands_of_values_need_no_dense_tables(wide):
     X, y = wide
-    model = DBLClassifier(n=2).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, y)
     assert model.estimate(X, y).cells < 20_000
     assert model.score(X, y) > 0.99
     assert model.predict_proba([["never", X[0, 1], "u"], [X[0, 0], X[1, 1], None]]).shape == (2, 2)
@@ -140,7 +140,7 @@ def cells_shape(X):
 
 def test_compact_models_survive_files_and_warm_starts(wide, tmp_path):
     X, y = wide
-    model = DBLClassifier(n=2, warm_start=True).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0, warm_start=True).fit(X, y)
     deepbroad.save(model, tmp_path / "m.dbl")
     loaded = deepbroad.load(tmp_path / "m.dbl")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -110,7 +110,7 @@ def test_models_with_items_survive_files_and_pickles(tmp_path):
     rng = np.random.default_rng(0)
     X = scipy.sparse.random(400, 60, 0.02, format="csr", random_state=rng, data_rvs=np.ones)
     y = (np.asarray(X[:, :10].sum(axis=1)).ravel() > 0).astype(int)
-    model = DBLClassifier(n=2).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, y)
     assert model._scorer.model.plan.items is not None
     expected = model.predict_proba(X)
     deepbroad.save(model, tmp_path / "m.dbl")

@@ -125,9 +125,9 @@ def table(rows=MIN_ROWS + 1000):
 @pytest.mark.parametrize(
     "model",
     [
-        DBLClassifier(n=2),
-        DBLClassifier(n=3, shrink_to="generative", class_weight="balanced"),
-        DBLClassifier(n=2, min_count=30),
+        DBLClassifier(n=2, alpha=1.0),
+        DBLClassifier(n=3, alpha=1.0, shrink_to="generative", class_weight="balanced"),
+        DBLClassifier(n=2, alpha=1.0, min_count=30),
         AnJEClassifier(n=2),
     ],
     ids=repr,

@@ -13,8 +13,8 @@ from deepbroad import (
 
 MODELS = {
     "AnJE": AnJEClassifier(n=2),
-    "DBL": DBLClassifier(n=2),
-    "DBL to AnJE": DBLClassifier(n=2, shrink_to="generative"),
+    "DBL": DBLClassifier(n=2, alpha=1.0),
+    "DBL to AnJE": DBLClassifier(n=2, alpha=1.0, shrink_to="generative"),
     "LR": LRClassifier(n=2),
 }
 # Their tuples are learned: they have no n.

@@ -13,7 +13,7 @@ from tests.estimators.tables import categorical_table, mixed_table
 
 every_discriminative = pytest.mark.parametrize(
     "model",
-    [DBLClassifier(n=2), DBLClassifier(n=2, shrink_to="generative"), LRClassifier(n=2)],
+    [DBLClassifier(n=2, alpha=1.0), DBLClassifier(n=2, alpha=1.0, shrink_to="generative"), LRClassifier(n=2)],
     ids=["DBL", "DBL to AnJE", "LR"],
 )
 
@@ -73,14 +73,14 @@ def test_a_fit_that_reaches_max_iter_warns_and_says_what_to_do(model, max_iter, 
 
 
 def test_a_converged_fit_does_not_warn(table, recwarn):
-    DBLClassifier(n=2).fit(*table)
+    DBLClassifier(n=2, alpha=1.0).fit(*table)
     assert not recwarn.list
 
 
 def test_dbl_without_iterations_is_anje(table):
     X, y = table
     with pytest.warns(ConvergenceWarning):
-        start = DBLClassifier(n=2, max_iter=0).fit(X, y)
+        start = DBLClassifier(n=2, alpha=1.0, max_iter=0).fit(X, y)
     expected = AnJEClassifier(n=2).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(start.predict_proba(X), expected, atol=1e-12)
 
@@ -162,7 +162,7 @@ def test_a_warm_start_with_other_values_warns_and_starts_afresh(table):
 
 def test_a_warm_start_with_another_class_warns_and_starts_afresh(table):
     X, y = table
-    model = DBLClassifier(n=2, warm_start=True).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0, warm_start=True).fit(X, y)
     with pytest.warns(UserWarning, match="starts afresh"):
         model.fit(X, np.where(np.arange(len(y)) % 7 == 0, 9, y))
 
@@ -184,7 +184,7 @@ def test_a_warm_start_does_not_take_one_class_for_another(table):
 
 def test_a_verbose_fit_logs_a_line_per_iteration_and_prints_nothing(table, caplog, capsys):
     with caplog.at_level(logging.INFO, logger="deepbroad"):
-        model = DBLClassifier(n=1, verbose=1).fit(*table)
+        model = DBLClassifier(n=1, alpha=1.0, verbose=1).fit(*table)
     lines = [record.getMessage() for record in caplog.records]
     assert "DBLClassifier needs 150 rows, 4 terms" in lines[0]
     assert len([line for line in lines if line.startswith("iteration")]) == model.n_iter_ + 1
@@ -193,16 +193,16 @@ def test_a_verbose_fit_logs_a_line_per_iteration_and_prints_nothing(table, caplo
 
 def test_a_quiet_fit_logs_only_what_it_needs(table, caplog):
     with caplog.at_level(logging.INFO, logger="deepbroad"):
-        DBLClassifier(n=1).fit(*table)
+        DBLClassifier(n=1, alpha=1.0).fit(*table)
     assert len(caplog.records) == 1
 
 
 def test_a_second_fit_replaces_the_first(table):
     X, y = table
-    model = DBLClassifier(n=2).fit(*mixed_table(60))
+    model = DBLClassifier(n=2, alpha=1.0).fit(*mixed_table(60))
     model.fit(X, y)
     np.testing.assert_array_equal(
-        model.predict_proba(X), DBLClassifier(n=2).fit(X, y).predict_proba(X)
+        model.predict_proba(X), DBLClassifier(n=2, alpha=1.0).fit(X, y).predict_proba(X)
     )
     assert model.feature_names_in_.tolist() == list(X.columns)
 

@@ -67,7 +67,7 @@ def test_missing_values_are_values():
 def test_a_never_seen_value_counts_as_missing_where_missing_was_seen():
     X, y = categorical_table(90, a=3)
     X.loc[::4, "c0"] = None
-    model = DBLClassifier(n=2).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, y)
     found = model.predict_proba(X[:20].assign(c0="never seen"))
     np.testing.assert_array_equal(found, model.predict_proba(X[:20].assign(c0=None)))
 
@@ -142,7 +142,7 @@ def test_categorical_features_may_be_names_indices_or_a_mask(chosen):
 def test_infinite_numbers_are_extreme_numbers():
     X = np.array([[-np.inf], [0.0], [1.0], [2.0], [3.0], [np.inf]] * 10)
     y = (X[:, 0] > 1.5).astype(int)
-    model = DBLClassifier(n=1).fit(X, y)
+    model = DBLClassifier(n=1, alpha=1.0).fit(X, y)
     assert model.predict([[-np.inf], [np.inf], [-1e300], [1e300]]).tolist() == [0, 1, 0, 1]
 
 

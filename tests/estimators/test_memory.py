@@ -17,7 +17,7 @@ def wide_table(a=20, rows=100, values=10, n_classes=2):
 
 def test_an_estimate_has_the_sizes_of_the_fit_and_does_not_fit():
     X, y = categorical_table(200, a=5)
-    model = DBLClassifier(n=2)
+    model = DBLClassifier(n=2, alpha=1.0)
     found = model.estimate(X, y)
     assert (found.rows, found.terms, found.lookups) == (200, 10, 10)
     assert found.cells == 10 * 9
@@ -37,7 +37,7 @@ def test_an_estimate_counts_the_chosen_terms_only():
 
 def test_counting_needs_less_than_fitting():
     X, y = wide_table()
-    assert AnJEClassifier(n=2).estimate(X, y).bytes < DBLClassifier(n=2).estimate(X, y).bytes
+    assert AnJEClassifier(n=2).estimate(X, y).bytes < DBLClassifier(n=2, alpha=1.0).estimate(X, y).bytes
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
@@ -94,7 +94,7 @@ def test_a_limit_for_a_smaller_depth_alone_says_so():
 
 def test_billions_of_tuples_are_never_listed():
     X, y = wide_table(a=200, rows=20, values=3)
-    estimate = DBLClassifier(n=8).estimate(X, y)
+    estimate = DBLClassifier(n=8, alpha=1.0).estimate(X, y)
     assert estimate.terms > 10**13
     assert estimate.bytes > 10**14
     with pytest.warns(UserWarning, match="tell most about the class"):

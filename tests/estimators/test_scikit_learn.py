@@ -91,9 +91,9 @@ def test_a_pipeline_passes_data_frames_through():
     X, y = mixed_table(100)
     pick = make_column_transformer(("passthrough", ["colour", "length"]))
     pick.set_output(transform="pandas")
-    pipeline = make_pipeline(pick, DBLClassifier(n=2)).fit(X, y)
+    pipeline = make_pipeline(pick, DBLClassifier(n=2, alpha=1.0)).fit(X, y)
     expected = (
-        DBLClassifier(n=2).fit(X[["colour", "length"]], y).predict_proba(X[["colour", "length"]])
+        DBLClassifier(n=2, alpha=1.0).fit(X[["colour", "length"]], y).predict_proba(X[["colour", "length"]])
     )
     np.testing.assert_array_equal(pipeline.predict_proba(X), expected)
 
@@ -127,17 +127,17 @@ def test_sample_weights_are_routed_through_a_pipeline_and_a_search():
     X, y = categorical_table(90, a=3)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 4.0], 90)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = DBLClassifier(n=1).set_fit_request(sample_weight=True)
+        model = DBLClassifier(n=1, alpha=1.0).set_fit_request(sample_weight=True)
         pipeline = make_pipeline(FunctionTransformer(), model).fit(X, y, sample_weight=weights)
         search = GridSearchCV(
-            DBLClassifier(n=1)
+            DBLClassifier(n=1, alpha=1.0)
             .set_fit_request(sample_weight=True)
             .set_score_request(sample_weight=True),
             {"alpha": [1.0]},
             cv=2,
         ).fit(X, y, sample_weight=weights)
-    expected = DBLClassifier(n=1).fit(X, y, sample_weight=weights).predict_proba(X)
-    unweighted = DBLClassifier(n=1).fit(X, y).predict_proba(X)
+    expected = DBLClassifier(n=1, alpha=1.0).fit(X, y, sample_weight=weights).predict_proba(X)
+    unweighted = DBLClassifier(n=1, alpha=1.0).fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(pipeline.predict_proba(X), expected)
     np.testing.assert_array_equal(search.predict_proba(X), expected)
     assert np.abs(unweighted - expected).max() > 1e-3

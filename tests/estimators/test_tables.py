@@ -45,7 +45,7 @@ def test_for_two_classes_the_difference_of_tables_is_the_decision_function(model
 
 def test_tables_are_named_by_attributes_values_and_classes():
     X, y = mixed_table(400)
-    model = DBLClassifier(n=2).fit(X, y)
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, y)
     assert len(model.tables_) == 6
     assert list(model.tables_)[:2] == [("colour", "shape"), ("colour", "heavy")]
     table = model.tables_["colour", "shape"]
@@ -87,7 +87,7 @@ def test_tables_that_are_not_there_are_refused_by_name(names):
 def test_weights_times_log_probabilities_are_scores(n):
     X, y = categorical_table(60)
     generative = AnJEClassifier(n=n).fit(X, y).tables_
-    fitted = DBLClassifier(n=n).fit(X, y).tables_
+    fitted = DBLClassifier(n=n, alpha=1.0).fit(X, y).tables_
     p = {1: 1, 2: 3, 3: 3}[n]
     for names, table in fitted.items():
         np.testing.assert_allclose(generative[names].weights, 1 / p)
@@ -110,7 +110,7 @@ def test_missing_values_have_a_name():
 
 def test_a_table_is_one_arrow_row_per_cell():
     X, y = mixed_table(60)
-    table = DBLClassifier(n=2).fit(X, y).tables_["shape", "colour"]
+    table = DBLClassifier(n=2, alpha=1.0).fit(X, y).tables_["shape", "colour"]
     frame = table.to_arrow().to_pandas()
     assert list(frame.columns) == [
         "shape", "colour", "score of ant", "score of bee", "score of cow",

@@ -1,0 +1,232 @@
+"""The automatic choice: how deep a model goes, and how strongly its scores are held down.
+
+Models of one order after the other, all lower ones included, are judged by their loss on held-out
+rows; their strengths are searched for, each search starting where the one before ended.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from time import perf_counter
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.estimate import estimate_fit
+from deepbroad.engine.footprint import Footprint
+from deepbroad.engine.planning import Planner
+from deepbroad.engine.strength_search import StrengthSearch, Trial
+from deepbroad.engine.validation import Validation, stratified_folds
+from deepbroad.engine.workload import count_reached
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
+from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
+from deepbroad.model.strengths import Strengths
+
+logger = logging.getLogger("deepbroad")
+
+# Depths that are tried where none is given.
+DEPTHS = (1, 2, 3)
+# Rows that the choice looks at; strengths are those of a prior, which more rows do not change.
+MAX_ROWS = 30_000
+# Folds, and how often they are drawn anew, for so many rows at most.
+FOLDS = ((300, 5, 2), (3_000, 5, 1))
+SHARE_HELD = 5
+# Where the searches start: strengths by order, and their growth by level.
+START = (1.0, 30.0, 300.0)
+GROWTH = sqrt(2.0)
+MOST_TRIALS = 24
+# Trials and passes of each that a depth is given time for before it is begun.
+EXPECTED_PASSES = 8 * 25
+# Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
+WORTH = 1e-3
+PROMISE = 0.02
+# More terms than this are never listed.
+MAX_TERMS = 400_000
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The model that was chosen.
+
+    Attributes
+    ----------
+    levelled : LevelledTerms
+        Its terms.
+    strength : ndarray of shape (n_terms,)
+        λ of each term, of scores.
+    best : Trial
+    trials : list of Trial
+        All that was tried, in order.
+    skipped : dict
+        Depths that were not tried, and why.
+    """
+
+    levelled: LevelledTerms
+    strength: np.ndarray
+    best: Trial
+    trials: list[Trial]
+    skipped: dict[int, str] = field(default_factory=dict)
+
+
+class Automatic:
+    """Chooses a model for a source.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Rows of code columns, identical ones not merged.
+    family : Family
+        Start and target; strengths are chosen.
+    depths : sequence of int
+        Depths to try, ascending.
+    exact : bool
+        Whether models have tuples of their depth alone, instead of all orders up to it.
+    among : mapping from order to ndarray
+        The tuples of attributes of those orders that are not to have all.
+    memory_limit : float
+        Bytes that the final fit may take.
+    time_limit : float
+        Seconds after which nothing new is tried.
+    history : int
+        Pairs that the solver of the final fit remembers.
+    """
+
+    def __init__(
+        self,
+        source: ArraySource,
+        family: Family,
+        *,
+        depths: Sequence[int],
+        exact: bool = False,
+        among: Mapping[int, np.ndarray] | None = None,
+        smoothing: float,
+        min_count: float,
+        memory_limit: float,
+        time_limit: float,
+        history: int,
+        seed: int,
+        threads: Threads,
+    ) -> None:
+        self.source, self.family, self.threads = source, family, threads
+        self.exact, self.among = exact, among
+        self.smoothing, self.min_count = smoothing, min_count
+        self.memory_limit, self.history = memory_limit, history
+        self.deadline = perf_counter() + time_limit
+        self.resolutions = Resolutions(source.attributes, source.cardinalities)
+        self.depths = [depth for depth in depths if depth <= self.resolutions.n_attributes]
+        random = np.random.default_rng(seed)
+        rows = draw_rows(source, random)
+        self.sample = source if rows is None else source.take(rows)
+        self.held = draw_folds(self.sample, random)
+
+    def choose(self) -> Choice:
+        """Try the depths one after the other, and return the best model."""
+        best: tuple[Trial, LevelledTerms, Validation] | None = None
+        trials: list[Trial] = []
+        skipped: dict[int, str] = {}
+        strengths = Strengths((), GROWTH)
+        for depth in self.depths:
+            while len(strengths.by_order) < depth:
+                order = min(len(strengths.by_order), len(START) - 1)
+                strengths = strengths.deeper(START[order])
+            found = self._search(depth, strengths, forced=best is None)
+            if isinstance(found, str):
+                skipped[depth] = found
+                break
+            search, trial, levelled, validation = found
+            trials += search.trials
+            logger.info("n=%d: held-out loss %.5f, %s", depth, trial.loss, trial.strengths)
+            strengths = trial.strengths
+            gain = np.inf if best is None else 1.0 - trial.loss / max(best[0].loss, 1e-12)
+            if gain > WORTH:
+                best = trial, levelled, validation
+            if gain < PROMISE:
+                reason = f"n={depth} gained {gain:.1%}"
+                skipped |= {deeper: reason for deeper in self.depths if deeper > depth}
+                break
+        if best is None:
+            raise AssertionError("the first depth is always tried")
+        trial, levelled, validation = best
+        return Choice(levelled, self._strength(trial, levelled, validation), trial, trials, skipped)
+
+    def _search(
+        self, depth: int, start: Strengths, *, forced: bool
+    ) -> tuple[StrengthSearch, Trial, LevelledTerms, Validation] | str:
+        """Return the search at a depth and what it found, or why it was not begun."""
+        levels = choose_levels(self.source.n_rows, depth)
+        if not forced and self.resolutions.count_terms(levels) > MAX_TERMS:
+            return "too many tuples"
+        levelled = list_terms(self.source, depth, exact=self.exact, among=self.among)
+        if not forced and self._bytes(levelled) > self.memory_limit:
+            return "memory"
+        planner = Planner(
+            self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
+        )
+        plan = planner.cheapest()
+        estimate = estimate_fit(
+            self.sample, plan, history=self.history, n_threads=self.threads.count
+        )
+        needed = EXPECTED_PASSES * len(self.held) * estimate.seconds_per_pass
+        if not forced and perf_counter() + needed > self.deadline:
+            return "time"
+        validation = Validation(
+            self.sample,
+            plan,
+            self.family.shared_out(levelled.shares, 0.0),
+            self.held,
+            smoothing=self.smoothing,
+            min_count=self.min_count,
+            threads=self.threads,
+        )
+        search = StrengthSearch(validation, levelled, most=MOST_TRIALS, deadline=self.deadline)
+        return search, search.run(start), levelled, validation
+
+    def _bytes(self, levelled: LevelledTerms) -> float:
+        """Return about the bytes of a fit to all rows, without fused tables."""
+        reached = count_reached(self.source, levelled.terms)
+        return Footprint.bare(self.source, levelled.terms, reached).total(self.history)
+
+    @staticmethod
+    def _strength(trial: Trial, levelled: LevelledTerms, validation: Validation) -> np.ndarray:
+        """Return the strengths of a trial by term; adapted ones follow the mean of its folds."""
+        strength = trial.strengths.per_term(levelled)
+        variances = np.mean([fold.variances() for fold in validation.folds], axis=0)
+        return strength * trial.adaptation.factors(variances, levelled.terms.orders)
+
+
+def list_terms(
+    source: ArraySource,
+    depth: int,
+    *,
+    exact: bool,
+    among: Mapping[int, np.ndarray] | None = None,
+) -> LevelledTerms:
+    """Return the terms of a depth, numbers at as many levels as the rows of a source bear."""
+    chosen = dict(among or {})
+    if exact:
+        chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
+    resolutions = Resolutions(source.attributes, source.cardinalities)
+    return resolutions.terms(choose_levels(source.n_rows, depth), chosen)
+
+
+def draw_rows(source: ArraySource, random: np.random.Generator) -> np.ndarray | None:
+    """Return the rows that the choice looks at, ascending; None for all."""
+    rows = np.arange(source.n_rows)
+    if source.weights is not None:
+        rows = np.flatnonzero(source.weights > 0)
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(random.choice(rows, MAX_ROWS, replace=False))
+    return None if len(rows) == source.n_rows else rows
+
+
+def draw_folds(sample: ArraySource, random: np.random.Generator) -> list[np.ndarray]:
+    """Return the rows to hold out, fold by fold: more folds the fewer rows there are."""
+    labels = sample.labels
+    for most, folds, repeats in FOLDS:
+        if len(labels) <= most:
+            folds = max(2, min(folds, len(labels)))
+            drawn = [stratified_folds(labels, folds, random) for _ in range(repeats)]
+            return [rows for one in drawn for rows in one if 0 < len(rows) < len(labels)]
+    return stratified_folds(labels, SHARE_HELD, random)[:1]

@@ -1,0 +1,146 @@
+"""The search for strengths: one number after the other, up and down, by the held-out loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from time import perf_counter
+
+from deepbroad.engine.validation import Validation
+from deepbroad.model.resolutions import LevelledTerms
+from deepbroad.model.strengths import NONE, Adaptation, Strengths
+from deepbroad.solvers import LBFGS
+
+# Factors of one sweep over the numbers after the other.
+STEPS = (10.0, sqrt(10.0))
+GROWTH_STEP = sqrt(2.0)
+# Beyond these a strength changes nothing that a validation could see.
+LEAST, MOST = 1e-3, 1e5
+LEAST_GROWTH, MOST_GROWTH = 0.5, 4.0
+# A loss that is lower by less than this share is no better.
+BETTER = 1e-4
+# What is tried once the strengths by order are found.
+ADAPTATIONS = (Adaptation(1.0, 0.1), Adaptation(1.0, 0.01))
+# Strengths are told apart long before a fit has converged, once the first has: one that ends early
+# is near its start still, and looks better or worse than its strengths are.
+FIRST = LBFGS(max_iter=200, tol=3e-5)
+SOLVER = LBFGS(max_iter=60, tol=3e-4)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model that was tried, and how it did.
+
+    Attributes
+    ----------
+    depth : int
+        n.
+    strengths : Strengths
+    adaptation : Adaptation
+    loss : float
+        Mean held-out log loss.
+    seconds : float
+        That the trial took.
+    """
+
+    depth: int
+    strengths: Strengths
+    adaptation: Adaptation
+    loss: float
+    seconds: float
+
+
+class StrengthSearch:
+    """Tries strengths for one set of terms.
+
+    Parameters
+    ----------
+    validation : Validation
+    levelled : LevelledTerms
+        The terms of its plan.
+    most : int
+        Trials at most.
+    deadline : float
+        The `perf_counter` after which nothing new is tried.
+    """
+
+    def __init__(
+        self, validation: Validation, levelled: LevelledTerms, *, most: int, deadline: float
+    ) -> None:
+        self._validation, self._levelled = validation, levelled
+        self._most, self._deadline = most, deadline
+        self._seen: dict[tuple[float, ...], Trial] = {}
+        self.trials: list[Trial] = []
+
+    def run(self, start: Strengths) -> Trial:
+        """Return the best trial, starting from some strengths."""
+        self._validation.loss(start.per_term(self._levelled), FIRST)
+        best = self._try(start)
+        depth = len(start.by_order)
+        # The deepest order first: it matters most, and it is what is new.
+        numbers = sorted({int(k) - 1 for k in self._levelled.terms.orders}, reverse=True)
+        if self._levelled.levels.max() > 1:
+            numbers.append(depth)
+        for step in STEPS:
+            for number in numbers:
+                best = self._walk(best, number, GROWTH_STEP if number == depth else step)
+        return self._adapt(best)
+
+    def _walk(self, best: Trial, number: int, step: float) -> Trial:
+        """Move one number down, or else up, as long as the loss falls."""
+        start = best
+        for factor in (1.0 / step, step):
+            while self._has_time():
+                moved = best.strengths.scaled(number, factor)
+                if not _is_inside(moved):
+                    break
+                trial = self._try(moved)
+                if trial.loss >= best.loss * (1.0 - BETTER):
+                    break
+                best = trial
+            if best is not start:
+                break
+        return best
+
+    def _adapt(self, best: Trial) -> Trial:
+        """Return the trial with strengths adapted to each term, if that is better."""
+        strength = best.strengths.per_term(self._levelled)
+        if not self._has_time() or len(strength) < 2:
+            return best
+        self._validation.loss(strength, SOLVER)  # what the adaptations follow
+        for adaptation in ADAPTATIONS:
+            judge = partial(self._validation.adapted_loss, strength, adaptation, SOLVER)
+            trial = self._judge(best.strengths, adaptation, judge)
+            if trial.loss < best.loss * (1.0 - BETTER):
+                best = trial
+        return best
+
+    def _try(self, strengths: Strengths) -> Trial:
+        key = (*strengths.by_order, strengths.growth)
+        rounded = tuple(float(f"{number:.4g}") for number in key)
+        if rounded not in self._seen:
+            self._seen[rounded] = self._judge(
+                strengths,
+                NONE,
+                lambda: self._validation.loss(strengths.per_term(self._levelled), SOLVER),
+            )
+        return self._seen[rounded]
+
+    def _judge(
+        self, strengths: Strengths, adaptation: Adaptation, loss: Callable[[], float]
+    ) -> Trial:
+        began = perf_counter()
+        found = loss()
+        seconds = perf_counter() - began
+        trial = Trial(len(strengths.by_order), strengths, adaptation, found, seconds)
+        self.trials.append(trial)
+        return trial
+
+    def _has_time(self) -> bool:
+        return len(self._seen) < self._most and perf_counter() < self._deadline
+
+
+def _is_inside(strengths: Strengths) -> bool:
+    """Tell whether all numbers are within their bounds."""
+    inside = all(LEAST <= strength <= MOST for strength in strengths.by_order)
+    return inside and LEAST_GROWTH <= strengths.growth <= MOST_GROWTH

@@ -1,0 +1,157 @@
+"""Held-out loss of models that differ in their strengths: what an automatic choice goes by."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.merging import merge_rows
+from deepbroad.engine.passes import pass_dtype
+from deepbroad.engine.planning import group_source
+from deepbroad.engine.training import Training
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family, PerTerm
+from deepbroad.model.objective import Objective
+from deepbroad.model.plan import Plan
+from deepbroad.model.strengths import Adaptation
+from deepbroad.solvers import Solver
+
+
+class Fold:
+    """A training set, held-out rows, and the parameters of the latest fit.
+
+    Each fit starts from the one before it, so that a path of similar strengths is cheap.
+    """
+
+    def __init__(self, training: Training, held: ArraySource, family: Family) -> None:
+        self._training, self._family = training, family
+        self._design = training.design(family)
+        self._pass = training.loss_pass(family, self._design)
+        self._held = training.loss_pass(family, self._design, held)
+        self.held_weight = float(held.n_rows if held.weights is None else held.weights.sum())
+        self._u: np.ndarray | None = None
+        self._residuals = np.empty(self._design.scale.shape)
+
+    def minimise(self, strength: PerTerm, solver: Solver) -> int:
+        """Fit with other strengths; return how many passes that took."""
+        family = replace(self._family, strength=strength)
+        design = self._training.redesign(family, self._design)
+        total = float(self._training.class_counts.sum())
+        objective = Objective(design, self._pass, total, self._training.threads)
+        solution = solver.minimise(
+            objective,
+            objective.start if self._u is None else self._u,
+            curvature=objective.curvature,
+            threads=self._training.threads,
+        )
+        self._u = np.array(solution.u)
+        return len(solution.evaluation_curve)
+
+    def held_loss(self) -> float:
+        """Return Σ ω·loss of the held-out rows under the latest fit."""
+        classes, cells = self._split()
+        return self._held(classes * self._design.class_scale, cells, self._residuals)[0]
+
+    def variances(self) -> np.ndarray:
+        """Return the mean square of the scores of each term under the latest fit, (n_terms,)."""
+        _, cells = self._split()
+        offsets = self._training.plan.terms.offsets
+        bounds = np.searchsorted(self._training.reached, offsets)
+        squares = ((cells * self._design.scale) ** 2).sum(axis=1)
+        sums = np.concatenate([[0.0], np.cumsum(squares)])[bounds]
+        return np.diff(sums) / np.maximum(np.diff(bounds), 1) / (cells.shape[1] - 1)
+
+    @property
+    def orders(self) -> np.ndarray:
+        """How many columns each term joins, (n_terms,)."""
+        return self._training.plan.terms.orders
+
+    def keep(self) -> np.ndarray | None:
+        """Return the parameters of the latest fit, for `go_back`."""
+        return self._u
+
+    def go_back(self, kept: np.ndarray | None) -> None:
+        """Start the next fit from parameters that were kept."""
+        self._u = kept
+
+    def _split(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._u is None:
+            raise AssertionError("a fold is judged after a fit")
+        n_classes = len(self._design.class_scale)
+        return self._u[:n_classes], self._u[n_classes:].reshape(-1, n_classes)
+
+
+class Validation:
+    """Folds of a source under one plan.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Rows of code columns, identical ones not merged: those in both parts of a split are what a
+        model will meet again.
+    plan : Plan
+        Made from all of these rows.
+    family : Family
+        Its strengths are given to `loss`.
+    held : sequence of integer arrays
+        The rows that each fold holds out.
+    """
+
+    def __init__(
+        self,
+        source: ArraySource,
+        plan: Plan,
+        family: Family,
+        held: Sequence[np.ndarray],
+        *,
+        smoothing: float,
+        min_count: float,
+        threads: Threads,
+    ) -> None:
+        self.folds = []
+        self.passes = 0
+        for rows in held:
+            rest = np.ones(source.n_rows, bool)
+            rest[rows] = False
+            train = merge_rows(source.take(np.flatnonzero(rest)))
+            training = Training(
+                group_source(train, plan, threads),
+                plan,
+                smoothing=smoothing,
+                dtype=pass_dtype(plan, train.n_rows),
+                threads=threads,
+                min_count=min_count,
+            )
+            self.folds.append(Fold(training, group_source(source.take(rows), plan), family))
+
+    def loss(self, strength: PerTerm, solver: Solver) -> float:
+        """Return the mean held-out loss of models of these strengths."""
+        for fold in self.folds:
+            self.passes += fold.minimise(strength, solver)
+        return self._mean([fold.held_loss() for fold in self.folds])
+
+    def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: Solver) -> float:
+        """Return the held-out loss where each fold adapts the strengths to its latest fit."""
+        losses = []
+        for fold in self.folds:
+            kept = fold.keep()
+            factors = adaptation.factors(fold.variances(), fold.orders)
+            self.passes += fold.minimise(strength * factors, solver)
+            losses.append(fold.held_loss())
+            fold.go_back(kept)
+        return self._mean(losses)
+
+    def _mean(self, losses: list[float]) -> float:
+        return sum(losses) / sum(fold.held_weight for fold in self.folds)
+
+
+def stratified_folds(
+    labels: np.ndarray, n_folds: int, random: np.random.Generator
+) -> list[np.ndarray]:
+    """Return the rows of each fold; every class is spread evenly over them."""
+    order = random.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    fold = np.empty(len(labels), np.int64)
+    fold[order] = (np.arange(len(labels)) + random.integers(n_folds)) % n_folds
+    return [np.flatnonzero(fold == k) for k in range(n_folds)]

@@ -1,0 +1,27 @@
+"""What an automatic choice came to, as plain data that prints and that files can hold."""
+
+from typing import Any
+
+from deepbroad.engine.automatic import Choice
+from deepbroad.engine.strength_search import Trial
+
+
+def describe_choice(choice: Choice) -> dict[str, Any]:
+    """Return the chosen model, all that was tried and what was not, as plain data."""
+    return {
+        **_describe_trial(choice.best),
+        "trials": [_describe_trial(trial) for trial in choice.trials],
+        "skipped": {str(depth): reason for depth, reason in choice.skipped.items()},
+    }
+
+
+def _describe_trial(trial: Trial) -> dict[str, Any]:
+    """Return one model that was tried."""
+    return {
+        "n": trial.depth,
+        "alpha": [float(strength) for strength in trial.strengths.by_order],
+        "growth": float(trial.strengths.growth),
+        "adapted": trial.adaptation.power > 0,
+        "loss": float(trial.loss),
+        "seconds": float(trial.seconds),
+    }
