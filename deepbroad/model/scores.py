@@ -49,6 +49,8 @@ class ScoreTables:
 
     def scaled(self, factor: float) -> "ScoreTables":
         """Return the model whose scores are so many times as large, those of classes too."""
+        if factor == 1:
+            return self
         kind = self.scores.dtype.type
         return replace(
             self, class_scores=self.class_scores * factor, scores=self.scores * kind(factor)
