@@ -179,6 +179,7 @@ def group_source(source: Source, plan: Plan, threads: Threads | None = None) -> 
         cardinalities=np.array([group.size for group in plan.groups]),
         weights=np.concatenate(weights) if weights else None,
         items=join_items(items) if items else None,
+        n_given=source.n_given,
     )
 
 

@@ -29,8 +29,9 @@ FOLDS = 5
 ENOUGH_ROWS = 2500
 # Between these τ is looked for.
 SMALLEST, LARGEST = 1e-3, 1e3
-# Weights that differ by less from multiples of the least are taken for them.
-ROUNDING = 1e-6
+# Weights that differ by less than this part of the largest from multiples of a number are taken
+# for them, if none is there more often than this.
+ROUNDING, MOST_REPEATS = 1e-9, 1e6
 
 
 class Fit(NamedTuple):
@@ -179,14 +180,30 @@ def hold_out(source: ArraySource) -> list[Held]:
 def count_repeats(source: ArraySource) -> np.ndarray:
     """Return how often each row is there: 0 for a weight of 0, more than once for merged ones.
 
-    Merged rows weigh as many times the least weight of their class as there were of them; in a
-    class whose weights are no such multiples each row is there once.
+    Where rows were merged, weights are counts, or in each class multiples of the class's weight; if
+    not, the rows had weights of their own, and each is there once.
     """
     weights, labels = row_weights(source), source.labels
-    positive = weights > 0
-    least = np.full(source.n_classes, np.inf)
-    np.minimum.at(least, labels[positive], weights[positive])
-    ratio = weights / least[labels]
-    uneven = np.abs(ratio - np.rint(ratio)) > ROUNDING * ratio
-    once = np.bincount(labels[uneven], minlength=source.n_classes)[labels] > 0
-    return np.where(once, positive, np.rint(ratio)).astype(np.int64)
+    count = (weights > 0).astype(np.int64)
+    if source.n_given == source.n_rows:
+        return count
+    if (weights == np.rint(weights)).all():
+        return weights.astype(np.int64)
+    for c in range(source.n_classes):
+        rows = np.flatnonzero((labels == c) & (weights > 0))
+        unit = find_unit(weights[rows])
+        if unit:
+            count[rows] = np.rint(weights[rows] / unit)
+    return count
+
+
+def find_unit(weights: np.ndarray) -> float:
+    """Return the largest number that all weights are multiples of, but for rounding; 0 if none."""
+    unit, largest = 0.0, weights.max(initial=0.0)
+    for weight in np.unique(weights):
+        remainder = float(weight)
+        while remainder > ROUNDING * largest:
+            unit, remainder = remainder, abs(unit - remainder * np.rint(unit / remainder))
+        if unit * MOST_REPEATS < largest:
+            return 0.0
+    return unit
