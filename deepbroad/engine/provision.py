@@ -37,6 +37,7 @@ class Wish:
     """What a fit is to have: all tuples of n columns, the given terms, or the best of all.
 
     Terms of up to `small` joint values have dense tables (see `deepbroad.engine.compaction`).
+    `beyond` is by how many columns tuples are deeper than what users know as n.
     """
 
     n: int
@@ -45,6 +46,7 @@ class Wish:
     min_count: float = 1
     history: int = 0
     small: int | None = None
+    beyond: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +194,8 @@ class Provider:
         """Return a provision that fits; raise MemoryError for one that does not."""
         if found.plan is not None and self._fits(found):
             return found
-        smaller = {n: float(self._guess(n).bytes) for n in range(1, self.wish.n)}
+        sizes = {order: float(self._guess(order).bytes) for order in range(1, self.wish.n)}
+        smaller = {order - self.wish.beyond: size for order, size in sizes.items()}
         raise refuse(found.estimate.bytes, int(self.limit), smaller)
 
     def _guess(self, n: int) -> Estimate:

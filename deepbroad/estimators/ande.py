@@ -1,6 +1,6 @@
 """AnDE: averaged n-dependence estimators, counted in one pass."""
 
-from math import inf
+from math import comb, inf
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.averaging import AveragedScorer
+from deepbroad.engine.footprint import listed_bytes
+from deepbroad.engine.provision import MAX_LISTED
 from deepbroad.engine.training import Training
 from deepbroad.estimators.base import Prepared, TableClassifier
 from deepbroad.estimators.named_tables import NamedTables
@@ -95,6 +97,7 @@ class AnDEClassifier(TableClassifier):
 
     terms = None
     max_terms = None
+    _beyond = 1
 
     def __init__(
         self,
@@ -121,7 +124,7 @@ class AnDEClassifier(TableClassifier):
         return 1.0
 
     def _read_depth(self, n_features: int) -> int:
-        return min(check_depth(self.n, n_features, least=0) + 1, n_features)
+        return min(check_depth(self.n, n_features, least=0) + self._beyond, n_features)
 
     def _choose_terms(
         self,
@@ -133,6 +136,13 @@ class AnDEClassifier(TableClassifier):
         limit: float = inf,
         searches: bool = True,
     ) -> tuple[Terms | None, Any]:
+        n_tuples = comb(len(encoding.cardinalities), n)
+        if n_tuples > MAX_LISTED or listed_bytes(n_tuples, n, 0) > limit:
+            raise MemoryError(
+                f"AnDEClassifier(n={self.n}) counts {n_tuples:,} tuples of {n} attributes, and "
+                "their list alone is too long for the memory that there is. Lower n, use fewer "
+                "columns, or raise memory_limit."
+            )
         return all_tuples(n, encoding.cardinalities), None
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:

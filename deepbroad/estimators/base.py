@@ -80,6 +80,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     _rescales = False
     # Up to how many joint values tables are dense whatever rows show; None: the planner's choice.
     _small_table: int | None = None
+    # How many attributes tuples join beyond n.
+    _beyond = 0
 
     @property
     def _cell_count(self) -> float:
@@ -231,6 +233,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             min_count=self._cell_count,
             history=self._history,
             small=self._small_table,
+            beyond=self._beyond,
         )
         provision = provide(source, wish, limit, threads)
         return Prepared(labels, encoding, source, provision, n, structure)

@@ -2,11 +2,12 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifier
 from tests.estimators.tables import STRUCTURED
 
 CLASSIFIERS = [
     *(cls(n=n) for cls in (AnJEClassifier, DBLClassifier, LRClassifier) for n in (1, 2)),
+    *(AnDEClassifier(n=n) for n in (0, 1, 2)),
     *STRUCTURED.values(),
 ]
 
