@@ -50,19 +50,21 @@ def fit_log_odds(
     *,
     callbacks: Sequence[Callback] = (),
     warm: ScoreTables | None = None,
+    rows: ArraySource | None = None,
 ) -> Fit:
     """Return the model that minimises the objective, multiplied by a temperature if it needs one.
 
     That is fitted to held-out scores, which the solver comes to first. It is fitted to the training
     rows' own scores where θ is not smoothed, since then the rest of the rows may give none, and is
     1 if every class has but one row. A fit that is stopped among the held-out ones returns theirs.
+    Which rows are held out depends on their codes in `rows`, else on those of the plan's groups.
     """
     if loss.is_likelihood:
         fitted = training.discriminative(family, solver, callbacks=callbacks, warm=warm, loss=loss)
         return Fit(*fitted, 1.0)
     sample = Sample()
     splits = bool(training.smoothing) or not family.generative
-    for held in hold_out(training.source) if splits else []:
+    for held in hold_out(rows or training.source) if splits else []:
         part, solution = training.reweighted(
             row_weights(training.source) - held.weights
         ).discriminative(family, solver, callbacks=callbacks, loss=loss)

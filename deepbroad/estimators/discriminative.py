@@ -76,6 +76,7 @@ class DiscriminativeClassifier(TableClassifier):
             LOSSES[self.loss],
             callbacks=callbacks,
             warm=self._previous(prepared),
+            rows=prepared.source,
         )
         self.n_iter_ = solution.n_iter
         self.n_evaluations_ = len(solution.evaluation_curve)
