@@ -141,6 +141,21 @@ class Encoding:
         """Return a readable name for each of the V_i codes of code column `i`."""
         return self.columns[i].value_names()
 
+    def bins_within(self, coarse: int, fine: int) -> np.ndarray:
+        """Return the code of column `coarse` that each code of column `fine` belongs to, (V,).
+
+        Both are of one attribute, and every cut of the first is one of the second.
+        """
+        codes = np.arange(self.cardinalities[fine])
+        first, second = self.columns[coarse], self.columns[fine]
+        if coarse == fine or not isinstance(first, NumberColumn):
+            return codes
+        if not isinstance(second, NumberColumn):
+            raise AssertionError("an attribute is a number or a category")
+        lowest = np.concatenate([[-np.inf], second.cuts])
+        inside = np.searchsorted(first.cuts, lowest, side="right")
+        return np.append(inside, first.unknown)[: len(codes)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold, from which `from_dict` makes an equal encoding."""
         return {

@@ -39,15 +39,15 @@ class Trial:
     adaptation : Adaptation
     loss : float
         Mean held-out log loss.
-    seconds : float
-        That the trial took.
+    passes : int
+        Over the rows of the folds, that the trial took.
     """
 
     depth: int
     strengths: Strengths
     adaptation: Adaptation
     loss: float
-    seconds: float
+    passes: int
 
 
 class StrengthSearch:
@@ -129,10 +129,10 @@ class StrengthSearch:
     def _judge(
         self, strengths: Strengths, adaptation: Adaptation, loss: Callable[[], float]
     ) -> Trial:
-        began = perf_counter()
+        before = self._validation.passes
         found = loss()
-        seconds = perf_counter() - began
-        trial = Trial(len(strengths.by_order), strengths, adaptation, found, seconds)
+        passes = self._validation.passes - before
+        trial = Trial(len(strengths.by_order), strengths, adaptation, found, passes)
         self.trials.append(trial)
         return trial
 

@@ -390,7 +390,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self, "classes_")
         encoding = self._encoding
-        return {column.name: column.value_names() for column in encoding.columns}
+        # Of several code columns the last is the finest.
+        return {encoding.names[c.attribute]: c.value_names() for c in encoding.columns}
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -2,19 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from deepbroad.data.encoding import Encoding
-from deepbroad.model.scores import ScoreTables
+from deepbroad.model.scores import MAX_DENSE, ScoreTables
 
 
 @dataclass(frozen=True, eq=False)
 class TermTable:
     """The scores of one tuple of attributes.
+
+    Where numbers have several resolutions, it is the sum of their tables, by the finest bins.
 
     Attributes
     ----------
@@ -33,19 +36,24 @@ class TermTable:
     classes: np.ndarray
     seen: np.ndarray
     _model: ScoreTables
-    _columns: tuple[int, ...]
+    # Code columns of each resolution, and for each axis the bin of it that a finest bin lies in.
+    _parts: tuple[tuple[tuple[int, ...], tuple[np.ndarray, ...]], ...]
 
     @cached_property
     def scores(self) -> np.ndarray:
         """β, (V_1, ..., V_n, C): what a row with these values adds to each class's score."""
-        return self._model.table(self._columns)
+        if len(self._parts) == 1:
+            return self._model.table(self._parts[0][0])
+        return reduce(
+            add, (self._model.table(columns)[np.ix_(*bins)] for columns, bins in self._parts)
+        )
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """w = β / log θ, of the same shape; None for models without a generative side."""
-        if self._model.scale is None:
+        """w = β / log θ, of the same shape; None for models without a single log θ per cell."""
+        if self._model.scale is None or len(self._parts) > 1:
             return None
-        return self._model.table(self._columns, "weights")
+        return self._model.table(self._parts[0][0], "weights")
 
     def __repr__(self) -> str:
         cells, classes = self.seen.shape[1], len(self.classes)
@@ -60,11 +68,16 @@ class TermTable:
             pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(names))
             for codes, names in zip(self.seen, self.values, strict=True)
         ]
-        cells = self._model.cells_of(self._model.find_term(self._columns))
-        by_class = self._model.scores[cells][: self.seen.shape[1]].T
-        scores = [pa.array(np.ascontiguousarray(column)) for column in by_class]
+        scores = [pa.array(np.ascontiguousarray(column)) for column in self._stored().T]
         names = [*self.attributes, *(f"score of {label}" for label in self.classes)]
         return pa.Table.from_arrays([*columns, *scores], names=names)
+
+    def _stored(self) -> np.ndarray:
+        """Return the scores of the stored cells, (n_cells, C)."""
+        if len(self._parts) > 1:
+            return self.scores[tuple(self.seen)]
+        cells = self._model.cells_of(self._model.find_term(self._parts[0][0]))
+        return self._model.scores[cells][: self.seen.shape[1]]
 
 
 class NamedTables(Mapping[tuple[str, ...], TermTable]):
@@ -72,33 +85,65 @@ class NamedTables(Mapping[tuple[str, ...], TermTable]):
 
     def __init__(self, model: ScoreTables, encoding: Encoding, classes: np.ndarray) -> None:
         self._model, self._encoding, self._classes = model, encoding, classes
-        self._places = {column.name: i for i, column in enumerate(encoding.columns)}
+
+    @cached_property
+    def _terms(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+        """The terms of each tuple of attributes as code columns, coarsest first."""
+        terms, attributes = self._model.plan.terms, self._encoding.attributes
+        found: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        for term in range(len(terms)):
+            columns = tuple(sorted(terms.tuple(term)))
+            found.setdefault(tuple(attributes[list(columns)].tolist()), []).append(columns)
+        return found
 
     def __len__(self) -> int:
-        return len(self._model.plan.terms)
+        return len(self._terms)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        terms = self._model.plan.terms
-        for term in range(len(terms)):
-            yield tuple(self._encoding.columns[c].name for c in sorted(terms.tuple(term)))
+        for attributes in self._terms:
+            yield tuple(self._encoding.names[a] for a in attributes)
 
     def __getitem__(self, attributes: Any) -> TermTable:
         names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
         try:
-            columns = tuple(self._places[name] for name in names)
-            term = self._model.find_term(columns)
-        except KeyError:
+            places = [self._encoding.names.index(name) for name in names]
+            terms = self._terms[tuple(sorted(places))]
+        except (KeyError, ValueError):
             raise KeyError(
                 f"no table of {names!r}; iterate over this mapping to see which there are"
             ) from None
+        return self._table(names, [self._arrange(columns, places) for columns in terms])
+
+    def _arrange(self, columns: tuple[int, ...], places: list[int]) -> tuple[int, ...]:
+        """Return code columns in the order of attributes."""
+        by_attribute = {int(self._encoding.attributes[c]): c for c in columns}
+        return tuple(by_attribute[place] for place in places)
+
+    def _table(self, names: tuple[str, ...], terms: list[tuple[int, ...]]) -> TermTable:
+        """Return the table of one tuple of attributes, given its terms."""
+        finest = tuple(max(columns) for columns in zip(*terms, strict=True))
+        encoding = self._encoding
+        parts = tuple(
+            (columns, tuple(map(encoding.bins_within, columns, finest))) for columns in terms
+        )
+        if len(terms) == 1:
+            seen = self._model.seen_values(self._model.find_term(finest), finest)
+        else:
+            shape = [int(encoding.cardinalities[c]) for c in finest]
+            if np.prod(shape, dtype=np.float64) > MAX_DENSE:
+                raise ValueError(
+                    f"The table of {names!r} would have {np.prod(shape, dtype=np.float64):,.0f} "
+                    'cells, most of them alike; fit with bins="mdl" to read it.'
+                )
+            seen = np.indices(shape).reshape(len(shape), -1)
         return TermTable(
             attributes=names,
-            values=tuple(self._encoding.value_names(c) for c in columns),
+            values=tuple(encoding.value_names(c) for c in finest),
             classes=self._classes,
-            seen=self._model.seen_values(term, columns),
+            seen=seen,
             _model=self._model,
-            _columns=columns,
+            _parts=parts,
         )
 
     def __repr__(self) -> str:
-        return f"<{len(self)} tables over {len(self._places)} attributes>"
+        return f"<{len(self)} tables over {len(self._encoding.names)} attributes>"

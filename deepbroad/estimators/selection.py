@@ -23,5 +23,5 @@ def _describe_trial(trial: Trial) -> dict[str, Any]:
         "growth": float(trial.strengths.growth),
         "adapted": trial.adaptation.power > 0,
         "loss": float(trial.loss),
-        "seconds": float(trial.seconds),
+        "passes": trial.passes,
     }

@@ -79,7 +79,9 @@ class Resolutions:
             found.append(members[new])
             at.append(np.full(np.count_nonzero(new), level))
             previous = columns
-        return np.concatenate(found), np.concatenate(at)
+        tuples, level = np.concatenate(found), np.concatenate(at)
+        order_of = np.lexsort(tuples.T[::-1])
+        return tuples[order_of], level[order_of]
 
     def terms(
         self, levels: tuple[int, ...], among: Mapping[int, np.ndarray] | None = None

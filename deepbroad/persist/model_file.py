@@ -42,6 +42,7 @@ class Kind(NamedTuple):
     facts: Mapping[str, type] = {}
     curves: tuple[str, ...] = ()
     optional: bool = False
+    reports: tuple[str, ...] = ()  # plain data, or None
 
     def of_fit(self, is_solved: bool) -> "Kind":
         """Return the kind of one fit, by whether it had a solver."""
@@ -60,7 +61,7 @@ _CURVES = ("loss_curve_", "evaluation_curve_")
 KINDS = {
     "AnDEClassifier": Kind(AnDEClassifier),
     "AnJEClassifier": Kind(AnJEClassifier),
-    "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES),
+    "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES, reports=("selection_",)),
     "KDBClassifier": Kind(KDBClassifier, _FACTS, _CURVES, optional=True),
     "LRClassifier": Kind(LRClassifier, _FACTS, _CURVES),
     "TANClassifier": Kind(TANClassifier, _FACTS, _CURVES, optional=True),
@@ -166,6 +167,7 @@ def _describe(model: TableClassifier, kind: Kind) -> dict[str, np.ndarray]:
     tables = model._scorer.model
     plan, tensors = pack_plan(tables.plan)
     facts = {name: to(getattr(model, name)) for name, to in kind.facts.items()}
+    facts |= {name: getattr(model, name) for name in kind.reports}
     description = {
         "parameters": _write_parameters(model),
         "labels": _write_labels(model._labels),
@@ -271,13 +273,18 @@ def _construct(kind: Kind, parameters: dict[str, Any]) -> TableClassifier:
 
 def _set_fit(model: TableClassifier, kind: Kind, fit: dict[str, Any], tensors: Tensors) -> None:
     """Set what the solver reported."""
-    if fit.keys() != kind.facts.keys():
+    if fit.keys() != {*kind.facts, *kind.reports}:
         raise ModelFileError("what it says of its fit has missing or unknown parts")
     for name, wanted in kind.facts.items():
         fact = values.from_json(fit[name])
         if type(fact) is not wanted:
             raise ModelFileError(f"its {name} is no {wanted.__name__}")
         setattr(model, name, fact)
+    for name in kind.reports:
+        report = values.from_json(fit[name])
+        if not isinstance(report, dict | None):
+            raise ModelFileError(f"its {name} is no report")
+        setattr(model, name, report)
     for name in kind.curves:
         setattr(model, name, tensors.take(name, ["float64"], (None,), finite=False).tolist())
 

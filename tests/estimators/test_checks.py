@@ -6,7 +6,9 @@ from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifie
 from tests.estimators.tables import STRUCTURED
 
 CLASSIFIERS = [
-    *(cls(n=n) for cls in (AnJEClassifier, DBLClassifier, LRClassifier) for n in (1, 2)),
+    *(cls(n=n) for cls in (AnJEClassifier, LRClassifier) for n in (1, 2)),
+    *(DBLClassifier(n=n, alpha=1.0) for n in (1, 2)),
+    DBLClassifier(),
     *(AnDEClassifier(n=n) for n in (0, 1, 2)),
     *STRUCTURED.values(),
 ]
