@@ -78,12 +78,13 @@ def print_report(rows: Rows, names: list[str]) -> None:
     """Print the figures of each data set, then the tallies, times and the worst cases."""
     models = sorted({model for _, _, model in rows}, key=lambda m: (m != OURS, m))
     names = [name for name in names if any(data == name for data, _, _ in rows)]
-    print("\nTest log loss\n")
-    print("| data set | " + " | ".join(models) + " |")
-    print("|---" * (len(models) + 1) + "|")
-    for name in names:
-        figures = [mean_of(rows, name, model, "log_loss") for model in models]
-        print(f"| {name} | " + " | ".join(f"{figure:.4f}" for figure in figures) + " |")
+    for what in ("log_loss", "error"):
+        print(f"\nTest {what}\n")
+        print("| data set | " + " | ".join(models) + " |")
+        print("|---" * (len(models) + 1) + "|")
+        for name in names:
+            figures = [mean_of(rows, name, model, what) for model in models]
+            print(f"| {name} | " + " | ".join(f"{figure:.4f}" for figure in figures) + " |")
     groups = {
         "all": names,
         "categorical": [name for name in names if is_categorical(name)],
