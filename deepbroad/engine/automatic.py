@@ -36,12 +36,13 @@ SHARE_HELD = 5
 # Where the searches start: strengths by order, and their growth by level.
 START = (1.0, 30.0, 300.0)
 GROWTH = sqrt(2.0)
-MOST_TRIALS = 24
+# Trials at most, by depth.
+MOST_TRIALS = (12, 20, 12)
 # Trials and passes of each that a depth is given time for before it is begun.
 EXPECTED_PASSES = 8 * 25
 # Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
 WORTH = 1e-3
-PROMISE = 0.02
+PROMISE = 0.05
 # More terms than this are never listed.
 MAX_TERMS = 400_000
 
@@ -180,7 +181,8 @@ class Automatic:
             min_count=self.min_count,
             threads=self.threads,
         )
-        search = StrengthSearch(validation, levelled, most=MOST_TRIALS, deadline=self.deadline)
+        most = MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1]
+        search = StrengthSearch(validation, levelled, most=most, deadline=self.deadline)
         return search, search.run(start), levelled, validation
 
     def _bytes(self, levelled: LevelledTerms) -> float:

@@ -7,6 +7,7 @@ from math import comb, floor, log2
 
 import numpy as np
 
+from deepbroad.model.generative import partition_weights
 from deepbroad.model.terms import NONE, Terms, list_tuples
 
 # Bins of a number at most, as a power of two, in tuples of one, two and three attributes or more.
@@ -79,9 +80,9 @@ class Resolutions:
             found.append(members[new])
             at.append(np.full(np.count_nonzero(new), level))
             previous = columns
-        tuples, level = np.concatenate(found), np.concatenate(at)
-        order_of = np.lexsort(tuples.T[::-1])
-        return tuples[order_of], level[order_of]
+        tuples, level_of = np.concatenate(found), np.concatenate(at)
+        rank = np.lexsort(tuples.T[::-1])
+        return tuples[rank], level_of[rank]
 
     def terms(
         self, levels: tuple[int, ...], among: Mapping[int, np.ndarray] | None = None
@@ -98,29 +99,43 @@ class Resolutions:
             padded[:, :order] = tuples
             members.append(padded)
             at.append(level)
+        if not sum(map(len, at)):
+            # Nothing but columns of one value: a model has a table all the same.
+            members, at = [np.array([[0] + [NONE] * (depth - 1)])], [np.ones(1, np.int64)]
         return LevelledTerms(
             Terms(np.concatenate(members), np.asarray(self.cardinalities, np.int64)),
             np.concatenate(at),
+            self.attributes,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class LevelledTerms:
-    """Terms, and the level of the numbers in each, (n_terms,), 1 being the coarsest."""
+    """Terms, and the level of the numbers in each, (n_terms,), 1 being the coarsest.
+
+    `attributes` are those that the code columns belong to.
+    """
 
     terms: Terms
     levels: np.ndarray
+    attributes: np.ndarray
 
     @property
     def shares(self) -> np.ndarray:
-        """A share of the evidence for each term, (n_terms,): the same for every order and level.
+        """What `partition_weights` are multiplied by, (n_terms,), to weigh the evidence once.
 
-        With it, terms of all orders and levels together weigh the evidence once, as AnJE does.
+        Orders share it evenly, in each the tuples of attributes, as in AnJE, and their levels.
         """
         orders = self.terms.orders
-        levels = {k: np.unique(self.levels[orders == k]).size for k in np.unique(orders).tolist()}
-        per_order = np.array([levels.get(k, 1) for k in range(int(orders.max()) + 1)], np.float64)
-        return 1.0 / (len(levels) * per_order[orders])
+        owners = np.append(self.attributes, NONE)[self.terms.members]
+        _, which, times = np.unique(owners, axis=0, return_inverse=True, return_counts=True)
+        levels = times[which.ravel()]
+        weights = np.empty(len(orders))
+        for order in np.unique(orders):
+            chosen = orders == order
+            used = np.unique(owners[chosen][:, :order]).size
+            weights[chosen] = used / (order * np.sum(1.0 / levels[chosen]) * levels[chosen])
+        return weights / (np.unique(orders).size * partition_weights(self.terms))
 
 
 def choose_levels(n_rows: float, depth: int) -> tuple[int, ...]:
