@@ -47,7 +47,7 @@ def main() -> None:
             areas.setdefault(model, []).append(area)
             print(f"{model:<12}{fold} {outcome.status:<8}{area:.4f} {seconds:8.1f} s", flush=True)
     for model, found in areas.items():
-        ahead = sum(ours > theirs for ours, theirs in zip(areas[chosen.models[0]], found))
+        ahead = int((np.array(areas[chosen.models[0]]) > np.array(found)).sum())
         print(f"{model:<12} mean {np.mean(found):.4f}; {chosen.models[0]} ahead on {ahead} folds")
 
 
