@@ -177,6 +177,7 @@ class LossPass:
             np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
         self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
         rows = min(source.n_rows, BLOCK_ROWS)
+        self._ranges = split_range(len(reached), threads.count, MIN_ROWS)
         self._values = np.zeros(rows * self.width, dtype)
         self._ones = np.ones(rows)
         self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
@@ -188,14 +189,13 @@ class LossPass:
 
         The gradient by parameter (n_reached, C) goes into `gradient`.
         """
-        ranges = split_range(len(self.reached), self.threads.count, MIN_ROWS)
         self.threads.run(
             [
                 partial(
                     place_cells, a, b, self.reached, self.scale, parameters,
                     self.tables.cells, self.width,
                 )
-                for a, b in ranges
+                for a, b in self._ranges
             ]
         )  # fmt: skip
         self.tables.build()
@@ -212,7 +212,7 @@ class LossPass:
                     collect_cells, a, b, self.reached, self.scale,
                     self.scatter.tables.cells, gradient, self.width,
                 )
-                for a, b in ranges
+                for a, b in self._ranges
             ]
         )  # fmt: skip
         return float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]])

@@ -67,6 +67,13 @@ class Objective:
         self._total_weight = total_weight
         self._threads = threads or Threads(1)
         self._gradient: np.ndarray | None = None
+        # Made once: in small fits, making them takes as long as the penalty itself.
+        shape = design.scale.shape
+        self._target = np.broadcast_to(design.target, shape)
+        self._strength = np.broadcast_to(design.strength, shape)
+        self._penalties = np.empty(-(-shape[0] // CHUNK))
+        parts = self._threads.count if design.scale.size > WORTH_THREADS else 1
+        self._ranges = split_range(shape[0], parts, CHUNK)
 
     @property
     def start(self) -> np.ndarray:
@@ -107,19 +114,13 @@ class Objective:
 
     def _penalise(self, cells: np.ndarray, gradient: np.ndarray) -> float:
         """Add the penalty's gradient, divide by Σω, and return the penalty."""
-        target, strength = (
-            np.broadcast_to(array, cells.shape)
-            for array in (self.design.target, self.design.strength)
-        )
-        penalties = np.empty(-(-len(cells) // CHUNK))
-        parts = self._threads.count if cells.size > WORTH_THREADS else 1
         self._threads.run(
             [
                 partial(
-                    penalise_cells, first, last, cells, target, strength,
-                    self._total_weight, gradient, penalties,
+                    penalise_cells, first, last, cells, self._target, self._strength,
+                    self._total_weight, gradient, self._penalties,
                 )
-                for first, last in split_range(len(cells), parts, CHUNK)
+                for first, last in self._ranges
             ]
         )  # fmt: skip
-        return float(penalties.sum())
+        return float(self._penalties.sum())
