@@ -107,6 +107,7 @@ class Planner:
             rows=self.source.n_rows,
             width=lane_count(self.source.n_classes - 1),
             costs=planning_costs(self.source.n_rows, tuples),
+            keys=np.array([np.prod(self.terms.cardinalities[own] + 1.0) for own in owned]),
         )
         return [tuple(np.concatenate([owned[g] for g in group]).tolist()) for group in found]
 

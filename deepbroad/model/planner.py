@@ -29,6 +29,7 @@ def plan_groups(
     rows: int,
     width: int,
     costs: Costs = TYPICAL,
+    keys: np.ndarray | None = None,
 ) -> list[tuple[int, ...]]:
     """Return the partition of the columns into groups.
 
@@ -46,11 +47,15 @@ def plan_groups(
         Numbers per table entry.
     costs : Costs
         What look-ups and streams take.
+    keys : ndarray of shape (n_columns,), optional
+        How many keys the group of each column has (see `Group`): V_i + 1, or more for one that
+        brings others with it.
     """
     if len(cardinalities) > MAX_COLUMNS:
         return [(c,) for c in range(len(cardinalities))]
     values = float(np.sum(cardinalities))
-    search = GroupSearch(sample, cardinalities, JoinCosts(costs, depth, rows, width, values))
+    join_costs = JoinCosts(costs, depth, rows, width, values)
+    search = GroupSearch(sample, cardinalities, join_costs, keys)
     while search.join_best():
         pass
     return [tuple(sorted(columns)) for columns in search.columns]
@@ -91,11 +96,18 @@ class JoinCosts:
 class GroupSearch:
     """The greedy search: groups so far, and estimated joint sizes of all pairs of them."""
 
-    def __init__(self, sample: np.ndarray, cardinalities: np.ndarray, costs: JoinCosts) -> None:
+    def __init__(
+        self,
+        sample: np.ndarray,
+        cardinalities: np.ndarray,
+        costs: JoinCosts,
+        keys: np.ndarray | None = None,
+    ) -> None:
         self.columns: list[tuple[int, ...]] = [(c,) for c in range(len(cardinalities))]
         self.codes = [np.ascontiguousarray(column) for column in sample]
         self.sizes = np.asarray(cardinalities, float)
-        self.keys = self.sizes + 1.0  # possible keys of each group, see `Group`
+        # Possible keys of each group, see `Group`.
+        self.keys = self.sizes + 1.0 if keys is None else np.asarray(keys, float)
         self.costs = costs
         self.joint = np.full((len(self.sizes),) * 2, np.inf)
         for g in range(len(self.sizes)):
