@@ -182,7 +182,13 @@ class Automatic:
             threads=self.threads,
         )
         most = MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1]
-        search = StrengthSearch(validation, levelled, most=most, deadline=self.deadline)
+        search = StrengthSearch(
+            validation,
+            levelled,
+            most=most,
+            deadline=self.deadline,
+            rows=self.source.n_rows,
+        )
         return search, search.run(start), levelled, validation
 
     def _bytes(self, levelled: LevelledTerms) -> float:

@@ -14,8 +14,9 @@ from deepbroad.solvers import LBFGS
 # Factors of one sweep over the numbers after the other.
 STEPS = (10.0, sqrt(10.0))
 GROWTH_STEP = sqrt(2.0)
-# Beyond these a strength changes nothing that a validation could see.
-LEAST, MOST = 1e-3, 1e5
+# Beyond these a strength changes nothing that a validation could see. The least is a number of rows
+# divided by that of the source: a few rows that all agree bear no odds of millions.
+LEAST, LEAST_ROWS, MOST = 1e-4, 3.0, 1e5
 LEAST_GROWTH, MOST_GROWTH = 0.5, 4.0
 # A loss that is lower by less than this share is no better.
 BETTER = 1e-4
@@ -62,12 +63,21 @@ class StrengthSearch:
         Trials at most.
     deadline : float
         The `perf_counter` after which nothing new is tried.
+    rows : float
+        Rows of the source.
     """
 
     def __init__(
-        self, validation: Validation, levelled: LevelledTerms, *, most: int, deadline: float
+        self,
+        validation: Validation,
+        levelled: LevelledTerms,
+        *,
+        most: int,
+        deadline: float,
+        rows: float,
     ) -> None:
         self._validation, self._levelled = validation, levelled
+        self._least = max(LEAST, LEAST_ROWS / rows)
         self._most, self._deadline = most, deadline
         self._seen: dict[tuple[float, ...], Trial] = {}
         self.trials: list[Trial] = []
@@ -92,7 +102,7 @@ class StrengthSearch:
         for factor in (1.0 / step, step):
             while self._has_time():
                 moved = best.strengths.scaled(number, factor)
-                if not _is_inside(moved):
+                if not self._is_inside(moved):
                     break
                 trial = self._try(moved)
                 if trial.loss >= best.loss * (1.0 - BETTER):
@@ -139,8 +149,7 @@ class StrengthSearch:
     def _has_time(self) -> bool:
         return len(self._seen) < self._most and perf_counter() < self._deadline
 
-
-def _is_inside(strengths: Strengths) -> bool:
-    """Tell whether all numbers are within their bounds."""
-    inside = all(LEAST <= strength <= MOST for strength in strengths.by_order)
-    return inside and LEAST_GROWTH <= strengths.growth <= MOST_GROWTH
+    def _is_inside(self, strengths: Strengths) -> bool:
+        """Tell whether all numbers are within their bounds."""
+        inside = all(self._least <= strength <= MOST for strength in strengths.by_order)
+        return inside and LEAST_GROWTH <= strengths.growth <= MOST_GROWTH
