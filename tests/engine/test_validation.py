@@ -1,0 +1,236 @@
+"""Held-out losses are those of fits by hand; folds are fair."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deepbroad.engine import merging
+from deepbroad.engine.scoring import Scorer
+from deepbroad.engine.validation import Validation, stratified_folds
+from deepbroad.model.family import Family
+from deepbroad.model.strengths import Adaptation, Strengths
+from deepbroad.solvers import LBFGS
+from tests import naive_hierarchy
+from tests.engine.hierarchies import draw_nested, read_model, single_plan, train
+from tests.engine.problems import ONE_THREAD
+
+EXACT = LBFGS(max_iter=5000, tol=1e-12)
+LEVELS = (2, 1)
+
+
+class Case:
+    """A training set with folds, and models on them in two ways."""
+
+    def __init__(self, *, to_generative=False, weighted=True, min_count=1, seed=0):
+        self.problem = draw_nested(seed, rows=45, weighted=weighted)
+        self.levelled = self.problem.levelled(LEVELS)
+        self.plan = single_plan(self.problem, self.levelled.terms)
+        self.min_count = min_count
+        family = Family(
+            generative=True,
+            strength=0.0,
+            target=float(to_generative),
+            by_score=True,
+            backs_off=True,
+        )
+        self.family = family.shared_out(self.levelled.shares, 0.0)
+        self.held = stratified_folds(self.problem.labels, 3, np.random.default_rng(seed))
+
+    def validation(self, held=None):
+        return Validation(
+            self.problem.source(),
+            self.plan,
+            self.family,
+            self.held if held is None else held,
+            smoothing=1.0,
+            min_count=self.min_count,
+            threads=ONE_THREAD,
+        )
+
+    def parts(self, rows):
+        """Return the rows that are trained on, and those that are held out."""
+        rest = np.setdiff1d(np.arange(len(self.problem.labels)), rows)
+        return self.problem.rows(rest), self.problem.rows(rows)
+
+    def fit(self, problem, strength):
+        """Return the model of some rows by a training set of its own."""
+        family = self.family.shared_out(np.ones(len(strength)), strength)
+        training = train(problem, self.plan, min_count=self.min_count)
+        return training, training.discriminative(family, EXACT)[0]
+
+    def by_hand(self, strengths):
+        """Return the held-out loss of a model per fold, each with its strengths."""
+        losses = []
+        for rows, strength in zip(self.held, strengths, strict=True):
+            rest, held = self.parts(rows)
+            model = self.fit(rest, strength)[1]
+            losses.append(naive_hierarchy.log_loss(*read_model(model), held))
+        return sum(loss for loss, _ in losses) / sum(weight for _, weight in losses)
+
+    def per_term(self, *by_order, growth=1.3):
+        return Strengths(by_order, growth).per_term(self.levelled)
+
+
+@pytest.mark.parametrize("to_generative", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_held_out_loss_is_that_of_scipys_fit_to_the_other_rows(weighted, to_generative):
+    case = Case(weighted=weighted, to_generative=to_generative)
+    strength = case.per_term(0.5, 6.0)
+    found = case.validation().loss(strength, EXACT)
+    terms = case.levelled.terms
+    tuples = [terms.tuple(t) for t in range(len(terms))]
+    weights = naive_hierarchy.evidence_weights(tuples, case.problem.attributes.tolist())
+    losses = []
+    for rows in case.held:
+        rest, held = case.parts(rows)
+        fitted = naive_hierarchy.fit_hierarchy(
+            rest, dict(zip(tuples, strength, strict=True)), weights, to_generative=to_generative
+        )
+        losses.append(naive_hierarchy.log_loss(*fitted, held))
+    expected = sum(loss for loss, _ in losses) / sum(weight for _, weight in losses)
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_the_held_out_loss_is_that_of_a_training_set_of_its_own(min_count):
+    case = Case(min_count=min_count)
+    strength = case.per_term(2.0, 0.5)
+    expected = case.by_hand([strength] * 3)
+    assert case.validation().loss(strength, EXACT) == pytest.approx(expected, rel=1e-6)
+
+
+def test_merged_rows_give_the_same_loss(monkeypatch):
+    case = Case()
+    problem = case.problem
+    case.problem = problem.rows(np.tile(np.arange(45), 3))
+    case.held = [rows + 45 * k for k, rows in enumerate(case.held)]
+    strength = case.per_term(1.0, 4.0)
+    expected = case.validation().loss(strength, EXACT)
+    monkeypatch.setattr(merging, "MIN_ROWS", 0)
+    validation = case.validation()
+    assert validation.folds[0]._training.source.n_rows < 135 - 15
+    assert validation.loss(strength, EXACT) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_loss_does_not_depend_on_the_strengths_before():
+    case = Case()
+    near, far = case.per_term(1.0, 5.0), case.per_term(100.0, 0.1)
+    validation = case.validation()
+    fresh = validation.loss(near, EXACT)
+    assert validation.loss(far, EXACT) != pytest.approx(fresh, rel=1e-2)
+    assert validation.loss(near, EXACT) == pytest.approx(fresh, rel=1e-5)
+
+
+def test_a_fit_starts_from_the_one_before():
+    case = Case()
+    validation = case.validation()
+    strength = case.per_term(1.0, 5.0)
+    validation.loss(strength, EXACT)
+    first = validation.passes
+    validation.loss(strength, EXACT)
+    assert 0 < validation.passes - first < first / 2
+
+
+def test_variances_are_the_mean_squares_of_scores():
+    case = Case(to_generative=True)
+    strength = case.per_term(1.0, 5.0)
+    validation = case.validation()
+    validation.loss(strength, EXACT)
+    for rows, fold in zip(case.held, validation.folds, strict=True):
+        training, model = case.fit(case.parts(rows)[0], strength)
+        terms = case.levelled.terms
+        reached = training.counts.any(axis=1)
+        expected = np.zeros(len(terms))
+        for term in range(len(terms)):
+            cells = range(terms.offsets[term], terms.offsets[term + 1])
+            squares = [(model.scores[cell] ** 2).sum() for cell in cells if reached[cell]]
+            expected[term] = np.mean(squares) / 2  # three classes
+        np.testing.assert_allclose(fold.variances(), expected, rtol=1e-2)
+        np.testing.assert_array_equal(fold.orders, terms.orders)
+
+
+def test_each_fold_adapts_strengths_to_its_own_fit():
+    case = Case()
+    strength, adaptation = case.per_term(1.0, 5.0), Adaptation(1.0, 0.1)
+    validation = case.validation()
+    plain = validation.loss(strength, EXACT)
+    own = [
+        strength * adaptation.factors(fold.variances(), fold.orders) for fold in validation.folds
+    ]
+    assert not np.allclose(own[0], own[1], rtol=0.1)
+    found = validation.adapted_loss(strength, adaptation, EXACT)
+    assert found == pytest.approx(case.by_hand(own), rel=1e-5)
+    assert found != pytest.approx(plain, rel=1e-3)
+
+
+def test_after_an_adaptation_folds_are_where_they_were():
+    case = Case()
+    strength = case.per_term(1.0, 5.0)
+    validation = case.validation()
+    validation.loss(strength, EXACT)
+    before = [fold.variances() for fold in validation.folds]
+    held = [fold.held_loss() for fold in validation.folds]
+    one = validation.adapted_loss(strength, Adaptation(1.0, 0.01), EXACT)
+    for fold, variances, loss in zip(validation.folds, before, held, strict=True):
+        np.testing.assert_array_equal(fold.variances(), variances)
+        assert fold.held_loss() == loss
+    assert validation.adapted_loss(strength, Adaptation(1.0, 0.01), EXACT) == one
+
+
+def test_a_fold_is_not_judged_before_a_fit():
+    fold = Case().validation().folds[0]
+    assert fold.keep() is None
+    with pytest.raises(AssertionError, match="after a fit"):
+        fold.held_loss()
+
+
+def test_a_class_that_only_held_out_rows_have_is_no_error():
+    case = Case()
+    rare = np.flatnonzero(case.problem.labels == 2)
+    loss = case.validation([rare]).loss(case.per_term(1.0, 5.0), LBFGS(max_iter=200))
+    assert np.isfinite(loss)
+    assert loss > 1.0
+
+
+def test_the_loss_of_a_model_held_down_is_that_of_class_frequencies():
+    case = Case(weighted=False)
+    found = case.validation().loss(case.per_term(1e9, 1e9), EXACT)
+    total = 0.0
+    for rows in case.held:
+        rest, held = case.parts(rows)
+        shares = np.bincount(rest.labels, minlength=3) / len(rest.labels)
+        total -= np.log(shares[held.labels]).sum()
+    assert found == pytest.approx(total / 45, rel=1e-4)
+
+
+def test_scores_of_held_rows_are_the_scorers():
+    case = Case()
+    strength = case.per_term(1.0, 5.0)
+    rest, held = case.parts(case.held[0])
+    model = case.fit(rest, strength)[1]
+    shares = Scorer(model).probabilities(held.codes)[np.arange(len(held.labels)), held.labels]
+    fold = case.validation(case.held[:1]).folds[0]
+    fold.minimise(strength, EXACT)
+    assert fold.held_loss() == pytest.approx(-held.omega @ np.log(shares), rel=1e-5)
+    assert fold.held_weight == held.omega.sum()
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 6), st.integers(0, 99))
+def test_folds_hold_every_row_once_and_every_class_evenly(labels, n_folds, seed):
+    labels = np.array(labels)
+    folds = stratified_folds(labels, n_folds, np.random.default_rng(seed))
+    assert len(folds) == n_folds
+    assert sorted(np.concatenate(folds).tolist()) == list(range(len(labels)))
+    for rows in folds:
+        assert (np.diff(rows) > 0).all()
+    for label in [*range(5), None]:
+        sizes = [len(rows) if label is None else (labels[rows] == label).sum() for rows in folds]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_folds_are_drawn():
+    labels = np.zeros(40, int)
+    drawn = [stratified_folds(labels, 2, np.random.default_rng(seed))[0] for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
