@@ -134,7 +134,7 @@ class Automatic:
                 strengths = strengths.deeper(START[order])
             found = self._search(depth, strengths, forced=best is None)
             if isinstance(found, str):
-                skipped[depth] = found
+                skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
                 break
             search, trial, levelled, validation = found
             trials += search.trials
@@ -156,7 +156,7 @@ class Automatic:
         self, depth: int, start: Strengths, *, forced: bool
     ) -> tuple[StrengthSearch, Trial, LevelledTerms, Validation] | str:
         """Return the search at a depth and what it found, or why it was not begun."""
-        levels = choose_levels(self.source.n_rows, depth)
+        levels = choose_levels(count_rows(self.source), depth)
         if not forced and self.resolutions.count_terms(levels) > MAX_TERMS:
             return "too many tuples"
         levelled = list_terms(self.source, depth, exact=self.exact, among=self.among)
@@ -187,7 +187,7 @@ class Automatic:
             levelled,
             most=most,
             deadline=self.deadline,
-            rows=self.source.n_rows,
+            rows=count_rows(self.source),
         )
         return search, search.run(start), levelled, validation
 
@@ -216,7 +216,12 @@ def list_terms(
     if exact:
         chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
     resolutions = Resolutions(source.attributes, source.cardinalities)
-    return resolutions.terms(choose_levels(source.n_rows, depth), chosen)
+    return resolutions.terms(choose_levels(count_rows(source), depth), chosen)
+
+
+def count_rows(source: ArraySource) -> int:
+    """Return how many rows of a source have weight."""
+    return source.n_rows if source.weights is None else int(np.count_nonzero(source.weights))
 
 
 def draw_rows(source: ArraySource, random: np.random.Generator) -> np.ndarray | None:

@@ -1,0 +1,279 @@
+"""The automatic choice of depth and strengths, on data whose depth is known."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine import automatic
+from deepbroad.engine.automatic import Automatic, draw_folds, draw_rows, list_terms
+from deepbroad.engine.strength_search import Trial
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
+from deepbroad.model.strengths import NONE, Adaptation, Strengths
+from tests.engine.hierarchies import draw_nested
+
+FAMILY = Family(generative=True, strength=0.0, by_score=True, backs_off=True)
+
+
+@pytest.fixture(autouse=True)
+def _two_folds(monkeypatch):
+    """Two folds tell the depths below apart."""
+    monkeypatch.setattr(automatic, "FOLDS", ((10_000, 2, 1),))
+
+
+def source_of(codes, labels, weights=None):
+    codes = np.asarray(codes, np.uint8)
+    cardinalities = codes.max(axis=1).astype(int) + 1
+    return ArraySource(codes, labels, int(labels.max()) + 1, cardinalities, weights)
+
+
+def noisy(labels, rng, share=0.1):
+    """Return binary labels of which some are turned round."""
+    return labels ^ (rng.random(len(labels)) < share)
+
+
+def main_effects(rows=400, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(3, size=(3, rows))
+    scores = sum(rng.normal(size=3)[column] * 1.5 for column in codes)
+    return source_of(codes, (scores + rng.logistic(size=rows) > 0).astype(int))
+
+
+def exclusive_or(rows=400, seed=1):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(2, size=(4, rows))
+    return source_of(codes, noisy(codes[0] ^ codes[1], rng).astype(int))
+
+
+def parity(rows=400):
+    rng = np.random.default_rng(2)
+    codes = rng.integers(2, size=(3, rows))
+    return source_of(codes, noisy(codes[0] ^ codes[1] ^ codes[2], rng).astype(int))
+
+
+def choose(source, *, family=FAMILY, n_threads=1, **options):
+    settings = {
+        "depths": (1, 2, 3),
+        "smoothing": 1.0,
+        "min_count": 1,
+        "memory_limit": 1e9,
+        "time_limit": 1e6,
+        "history": 10,
+        "seed": 0,
+    }
+    with Threads(n_threads) as threads:
+        return Automatic(source, family, threads=threads, **{**settings, **options}).choose()
+
+
+def tuples_of(choice):
+    terms = choice.levelled.terms
+    return {terms.tuple(t) for t in range(len(terms))}
+
+
+# Depth.
+
+
+def test_main_effects_need_no_pairs(monkeypatch):
+    monkeypatch.undo()  # fewer folds leave more to chance
+    choices = [choose(main_effects(1000, seed)) for seed in range(3)]
+    # A pair may do better by chance, but never by enough for triples to be tried.
+    for choice in choices:
+        assert {trial.depth for trial in choice.trials} == {1, 2}
+        assert list(choice.skipped) == [3]
+        assert choice.skipped[3].startswith("n=2 gained")
+    simple = [choice for choice in choices if choice.best.depth == 1]
+    assert len(simple) > len(choices) / 2
+    assert tuples_of(simple[0]) == {(0,), (1,), (2,)}
+    assert simple[0].best in simple[0].trials
+
+
+def test_an_exclusive_or_needs_pairs():
+    choice = choose(exclusive_or())
+    assert choice.best.depth == 2
+    pairs = set(combinations(range(4), 2))
+    assert tuples_of(choice) == pairs | {(c,) for c in range(4)}
+    by_depth = {
+        depth: min(trial.loss for trial in choice.trials if trial.depth == depth)
+        for depth in (1, 2)
+    }
+    assert by_depth[1] == pytest.approx(np.log(2), abs=0.02)
+    assert by_depth[2] < 0.45
+    assert choice.best.loss == by_depth[2]
+
+
+def test_a_given_depth_is_taken_whatever_it_gains():
+    assert choose(main_effects(), depths=[2]).best.depth == 2
+    choice = choose(parity(), depths=[3])
+    assert choice.best.depth == 3
+    assert choice.best.loss < 0.5
+    assert choice.skipped == {}
+
+
+def test_depths_beyond_the_attributes_are_not_depths():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=(2, 200))
+    choice = choose(source_of(codes, codes[0] ^ codes[1]))
+    assert choice.best.depth == 2
+    assert choice.skipped == {}
+
+
+def test_tuples_of_one_order_alone():
+    choice = choose(exclusive_or(), exact=True)
+    assert choice.best.depth == 2
+    assert tuples_of(choice) == set(combinations(range(4), 2))
+
+
+def test_tuples_among_some():
+    among = {1: np.array([[0], [1]]), 2: np.array([[0, 1]])}
+    choice = choose(exclusive_or(), depths=[2], among=among)
+    assert tuples_of(choice) == {(0,), (1,), (0, 1)}
+    other = choose(exclusive_or(), depths=[2], among={1: np.array([[2]]), 2: np.array([[2, 3]])})
+    assert tuples_of(other) == {(2,), (2, 3)}
+    assert other.best.loss > choice.best.loss + 0.1
+
+
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"), [({"memory_limit": 1.0}, "memory"), ({"time_limit": 1e-9}, "time")]
+)
+def test_depths_that_a_limit_forbids_are_reported(limit, reason):
+    choice = choose(exclusive_or(), **limit)
+    assert choice.best.depth == 1
+    assert choice.skipped == {2: reason, 3: reason}
+
+
+def test_too_many_tuples_are_never_listed(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 8)
+    choice = choose(exclusive_or())
+    assert choice.best.depth == 1
+    assert choice.skipped == {2: "too many tuples", 3: "too many tuples"}
+
+
+# What does not matter, and what does.
+
+
+def same_choice(one, other):
+    assert [trial.loss for trial in one.trials] == [trial.loss for trial in other.trials]
+    assert [trial.strengths for trial in one.trials] == [t.strengths for t in other.trials]
+    assert one.best.strengths == other.best.strengths
+    np.testing.assert_array_equal(one.strength, other.strength)
+    assert tuples_of(one) == tuples_of(other)
+
+
+def nested_source(rows=80):
+    return draw_nested(1, rows=rows, weighted=True).source()
+
+
+def test_the_number_of_threads_changes_nothing():
+    choices = [choose(nested_source(), n_threads=count) for count in (1, 2)]
+    same_choice(*choices)
+
+
+def test_a_seed_draws_the_same_folds():
+    choices = [choose(exclusive_or(), depths=[2], seed=seed) for seed in (3, 3, 4)]
+    same_choice(choices[0], choices[1])
+    assert choices[2].best.loss != choices[0].best.loss
+
+
+def test_rows_of_weight_zero_are_as_if_absent():
+    source = nested_source(60)
+    rng = np.random.default_rng(0)
+    nothing = np.stack([rng.integers(v + 1, size=900) for v in source.cardinalities])
+    place = np.sort(rng.permutation(960)[:60])
+    codes = np.empty((len(nothing), 960), np.uint8)
+    labels, weights = np.zeros(960, np.uint8), np.zeros(960)
+    rest = np.setdiff1d(np.arange(960), place)
+    codes[:, rest], codes[:, place] = nothing, source.codes
+    labels[place], weights[place] = source.labels, source.weights
+    padded = ArraySource(
+        codes, labels, source.n_classes, source.cardinalities, weights,
+        attributes=source.attributes,
+    )  # fmt: skip
+    same_choice(choose(padded, depths=[1, 2]), choose(source, depths=[1, 2]))
+
+
+def test_each_depth_starts_from_the_strengths_of_the_one_before(monkeypatch):
+    monkeypatch.setattr(automatic, "START", (1000.0, 20.0, 300.0))
+    choice = choose(main_effects())
+    shallow = [trial.strengths for trial in choice.trials if trial.depth == 1]
+    deeper = [trial.strengths for trial in choice.trials if trial.depth == 2]
+    assert deeper[0] in [strengths.deeper(20.0) for strengths in shallow]
+    assert deeper[0].by_order[0] < 100.0
+
+
+def test_weights_of_rows_count_in_the_held_out_loss():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=(2, 300))
+    labels = np.where(np.arange(300) < 150, codes[0], 1 - codes[0])
+    heavy = np.where(np.arange(300) < 150, 50.0, 1.0)
+    loss = [choose(source_of(codes, labels, w), depths=[1]).best.loss for w in (None, heavy)]
+    assert loss[0] > 0.6
+    assert loss[1] < 0.2
+
+
+class Judged:
+    """A stand-in for a fold after its fit."""
+
+    def __init__(self, variances):
+        self._variances = np.array(variances)
+
+    def variances(self):
+        return self._variances
+
+
+class Folds:
+    """A stand-in for a validation."""
+
+    folds = (Judged([1.0, 3.0, 0.0]), Judged([3.0, 5.0, 0.0]))
+
+
+def test_strengths_by_table_follow_the_mean_of_the_folds():
+    levelled = list_terms(source_of(np.array([[0, 1], [0, 1]]), np.array([0, 1])), 2, exact=False)
+    strengths, adaptation = Strengths((2.0, 10.0)), Adaptation(1.0, 0.1)
+    adapted = Automatic._strength(Trial(2, strengths, adaptation, 0.5, 1), levelled, Folds())
+    mean = [2.0, 4.0]
+    expected = [2.0 / (v / 3.0 + 0.1) for v in mean]
+    np.testing.assert_allclose(adapted, [*expected, 10.0])
+    plain = Automatic._strength(Trial(2, strengths, NONE, 0.5, 1), levelled, Folds())
+    np.testing.assert_array_equal(plain, [2.0, 2.0, 10.0])
+
+
+# Rows and folds.
+
+
+def test_only_some_rows_are_looked_at(monkeypatch):
+    source = exclusive_or(100)
+    random = np.random.default_rng(0)
+    assert draw_rows(source, random) is None
+    monkeypatch.setattr(automatic, "MAX_ROWS", 30)
+    rows = draw_rows(source, random)
+    assert len(set(rows.tolist())) == 30
+    assert (np.diff(rows) > 0).all()
+    weighted = source_of(source.codes, source.labels, np.arange(100) % 2.0)
+    rows = draw_rows(weighted, random)
+    assert len(rows) == 30
+    assert (rows % 2 == 1).all()
+    few = source_of(source.codes, source.labels, (np.arange(100) < 20) * 1.0)
+    np.testing.assert_array_equal(draw_rows(few, random), np.arange(20))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (2, [1] * 4),
+        (4, [1] * 8),
+        (200, [40] * 10),
+        (301, [60] * 4 + [61]),
+        (3001, [600]),
+    ],
+)
+def test_fewer_rows_are_held_out_more_often(monkeypatch, rows, expected):
+    monkeypatch.undo()
+    source = exclusive_or(rows) if rows > 2 else source_of([[0, 1]], np.array([0, 1]))
+    held = draw_folds(source, np.random.default_rng(0))
+    assert sorted(len(fold) for fold in held) == pytest.approx(expected, abs=1)
+    assert all(0 < len(fold) < rows for fold in held)
