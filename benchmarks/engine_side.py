@@ -80,6 +80,15 @@ def prepare(X: pa.Table, y: NDArray[Any], n: int) -> Prepared:
     return Prepared(training, encoding, codes)
 
 
+def encode(
+    X_train: pa.Table, y_train: NDArray[Any], X: pa.Table
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """Return the codes (columns × rows) of a training table and of another, and the V_i."""
+    classes, labels = np.unique(y_train, return_inverse=True)
+    encoding, codes = Encoding.fit(read_table(X_train), labels, classes.size)
+    return codes, encoding.encode(read_table(X)), encoding.cardinalities
+
+
 def our_pass(X: pa.Table, y: NDArray[Any], n: int) -> OurPass:
     """Prepare one evaluation of DBL^n's objective at its start."""
     prepared = prepare(X, y, n)
