@@ -148,6 +148,8 @@ class Training:
         what the solver reports is of the loss itself. Scores are those that minimise it:
         `deepbroad.engine.temperature` makes log odds of those that are none.
         """
+        if loss.from_target:
+            family = replace(family, start=family.target)
         reached = self.reached
         design = self.design(family)
         run_pass = self.loss_pass(family, design)

@@ -5,6 +5,9 @@ lanes)`` like `deepbroad.kernels.softmax.softmax_rows`: it turns the scores of r
 class 0, into weighted derivatives of the loss by these scores, and writes the weighted loss and the
 sums of the derivatives of every tile. It must be linear in the weights, since identical rows may be
 merged, and must not change when all scores of a row grow alike, since class 0 always has score 0.
+
+Solvers precondition by the log loss's curvature whatever the loss: curvatures of their own were
+tried for both others and spared no evaluations.
 """
 
 from collections.abc import Callable
@@ -27,6 +30,8 @@ class Loss:
         The kernel.
     after : Loss or None
         A convex loss to minimise first: a loss that is not convex starts from there.
+    from_target : bool
+        Whether fits start from the target of the penalty instead of the family's start.
     is_likelihood : bool
         Whether scores are log odds. If not, a temperature on held-out scores makes them so.
     """
@@ -34,6 +39,7 @@ class Loss:
     name: str
     rows: Callable[..., None]
     after: "Loss | None" = None
+    from_target: bool = False
     is_likelihood: bool = True
 
     @property
@@ -44,9 +50,13 @@ class Loss:
 
 # -log P(y|x)
 LOG_LOSS = Loss("log_loss", softmax_rows)
-# Σ_c (1[y=c] - P(c|x))²: C times the square of what RMSE averages over classes.
+# Σ_c (1[y=c] - P(c|x))², of which RMSE is the root of the mean over rows and classes. From the log
+# loss's solution F ends lower than from the generative model (DBL) or 0 (LR) in 11 of 12 fits with
+# n = 2 on car, nursery, adult, connect-4, splice and letter: 0.021 for 0.064 with LR on nursery.
 MSE = Loss("mse", brier_rows, after=LOG_LOSS)
-# max(0, 1 + max_{c≠y} s_c - s_y)², of the scores s themselves.
-SQUARED_HINGE = Loss("squared_hinge", hinge_rows, is_likelihood=False)
+# max(0, 1 + max_{c≠y} s_c - s_y)², of the scores s themselves. The generative model's are far
+# beyond its margins: where classes are separable the loss is 0 at once, and a fit ends there long
+# before the penalty has its way (splice, DBL²: 10.7 % error; from 0 in a fifth of the time 4.0 %).
+SQUARED_HINGE = Loss("squared_hinge", hinge_rows, from_target=True, is_likelihood=False)
 
 LOSSES = {loss.name: loss for loss in (LOG_LOSS, MSE, SQUARED_HINGE)}

@@ -194,6 +194,21 @@ def test_the_squared_hinge_takes_steps_from_scores_that_all_tie():
     assert solution.loss < 0.93 * solution.loss_curve[0]
 
 
+@pytest.mark.parametrize("target", [0.0, 1.0])
+def test_the_squared_hinge_starts_from_the_target(target):
+    problem = draw_problem(12, rows=40)
+    training = problem.training(2)
+    family = Family(generative=True, strength=0.5, target=target)
+    model, solution = training.discriminative(family, LBFGS(max_iter=0), loss=SQUARED_HINGE)
+    expected = target * training.generative().scores
+    reached = training.counts.any(axis=1)
+    np.testing.assert_allclose(model.scores[reached], expected[reached], atol=1e-12)
+    loss, _ = naive_losses.hinge_loss(
+        fitted_scores(model, problem), problem.labels, problem.omega, rounding=ROUNDING
+    )
+    assert solution.loss == pytest.approx(loss / 40)  # and no penalty
+
+
 # The squared error.
 
 

@@ -20,6 +20,7 @@ def test_one_that_is_not_convex_comes_after_the_log_loss():
     assert Loss("another", MSE.rows, after=MSE).stages[:2] == [LOG_LOSS, MSE]
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
-def test_only_the_squared_hinge_needs_a_temperature(loss):
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+def test_only_the_squared_hinge_has_scores_that_are_no_log_odds(loss):
     assert loss.is_likelihood == (loss is not SQUARED_HINGE)
+    assert loss.from_target == (loss is SQUARED_HINGE)
