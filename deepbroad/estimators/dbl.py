@@ -159,7 +159,8 @@ class DBLClassifier(DiscriminativeClassifier):
       of the log loss, since from AnJE it ends higher on most data. `n_iter_`, `loss_` and the
       curves are of what comes then.
     - "squared_hinge": :math:`\max(0, 1 + \max_{c \ne y} s_c - s_y)^2`, Crammer and Singer's, whose
-      maximum is rounded off near ties, where it is up to 1 % more. Probabilities are the softmax of
+      maximum is rounded off near ties, where it is up to 1 % more. The fit starts from t, since
+      AnJE's scores lie far beyond the margins of 1. Probabilities are the softmax of
       `temperature_` times s. That is fitted by the log loss to the scores of a fifth of the rows
       that was held out (with less than 2,500 rows, of each fifth in turn; without smoothing, to
       those of the training rows); then all rows are fitted.
@@ -169,6 +170,9 @@ class DBLClassifier(DiscriminativeClassifier):
     References
     ----------
     Zaidi, Webb, Carman, Petitjean (2015). Deep Broad Learning: Big Models for Big Data.
+
+    Crammer and Singer (2001). On the algorithmic implementation of multiclass kernel-based vector
+    machines. JMLR 2.
 
     Examples
     --------
