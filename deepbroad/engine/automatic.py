@@ -7,15 +7,16 @@ rows; their strengths are searched for, each search starting where the one befor
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, sqrt
 from time import perf_counter
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.estimate import estimate_fit
-from deepbroad.engine.footprint import Footprint
+from deepbroad.engine.estimate import estimate_fit, refuse
+from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.planning import Planner
+from deepbroad.engine.provision import MAX_LISTED, SHORT_HISTORY
 from deepbroad.engine.strength_search import StrengthSearch, Trial
 from deepbroad.engine.validation import Validation, stratified_folds
 from deepbroad.engine.workload import count_reached
@@ -156,11 +157,16 @@ class Automatic:
         self, depth: int, start: Strengths, *, forced: bool
     ) -> tuple[StrengthSearch, Trial, LevelledTerms, Validation] | str:
         """Return the search at a depth and what it found, or why it was not begun."""
-        levels = choose_levels(count_rows(self.source), depth)
-        if not forced and self.resolutions.count_terms(levels) > MAX_TERMS:
+        if not forced and has_many_terms(self.source, depth):
             return "too many tuples"
-        levelled = list_terms(self.source, depth, exact=self.exact, among=self.among)
-        if not forced and self._bytes(levelled) > self.memory_limit:
+        try:
+            # One that was asked for may do with a shorter history.
+            levelled = self._list(
+                depth, min(self.history, SHORT_HISTORY) if forced else self.history
+            )
+        except MemoryError:
+            if forced:
+                raise
             return "memory"
         planner = Planner(
             self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
@@ -191,10 +197,16 @@ class Automatic:
         )
         return search, search.run(start), levelled, validation
 
-    def _bytes(self, levelled: LevelledTerms) -> float:
-        """Return about the bytes of a fit to all rows, without fused tables."""
+    def _list(self, depth: int, history: int) -> LevelledTerms:
+        """Return the terms of a depth; MemoryError if no fit of so many would fit."""
+        limit = self.memory_limit
+        levelled = list_terms(self.source, depth, exact=self.exact, among=self.among, limit=limit)
         reached = count_reached(self.source, levelled.terms)
-        return Footprint.bare(self.source, levelled.terms, reached).total(self.history)
+        needed = Footprint.bare(self.source, levelled.terms, reached).total(history)
+        # Single attributes are for the provision of the fit to judge: nothing is less.
+        if depth > 1 and needed > limit:
+            raise refuse(needed, int(limit), {})
+        return levelled
 
     @staticmethod
     def _strength(trial: Trial, levelled: LevelledTerms, validation: Validation) -> np.ndarray:
@@ -210,13 +222,31 @@ def list_terms(
     *,
     exact: bool,
     among: Mapping[int, np.ndarray] | None = None,
+    limit: float = inf,
 ) -> LevelledTerms:
-    """Return the terms of a depth, numbers at as many levels as the rows of a source bear."""
+    """Return the terms of a depth, numbers at as many levels as the rows of a source bear.
+
+    MemoryError if the list alone takes more than `limit` bytes, or more than anyone has.
+    """
     chosen = dict(among or {})
     if exact:
         chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
     resolutions = Resolutions(source.attributes, source.cardinalities)
-    return resolutions.terms(choose_levels(count_rows(source), depth), chosen)
+    levels = choose_levels(count_rows(source), depth)
+    count = resolutions.count_terms(levels) if among is None else 0
+    if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
+        raise MemoryError(
+            f"Tuples of up to n={depth} attributes number {count:,}, and their list alone is too "
+            "long for the memory that there is. Lower n, use fewer columns, restrict the tuples "
+            "with `terms`, or raise memory_limit."
+        )
+    return resolutions.terms(levels, chosen)
+
+
+def has_many_terms(source: ArraySource, depth: int) -> bool:
+    """Tell whether a depth has too many terms to be tried."""
+    levels = choose_levels(count_rows(source), depth)
+    return Resolutions(source.attributes, source.cardinalities).count_terms(levels) > MAX_TERMS
 
 
 def count_rows(source: ArraySource) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, list_terms
+from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, has_many_terms, list_terms
 from deepbroad.engine.training import Training
 from deepbroad.estimators.base import Prepared
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
@@ -89,11 +89,13 @@ class DBLClassifier(DiscriminativeClassifier):
         Keep so many tuples: for each attribute the one that tells most about the class, and then
         those that tell most beyond their parts (least conditional mutual information of a member
         with the class, given the others). Fewer than there are attributes leave some out. None
-        keeps all that `memory_limit` allows.
+        keeps all that `memory_limit` allows. Only for tuples of exactly n attributes, with a number
+        as alpha.
     memory_limit : int, str or None, default=None
         Memory that the fit may take beside its input, in bytes or as "4GB"; None: four fifths of
-        what is free. Where all tuples need more, the best are kept, as many as fit, and a warning
-        says so.
+        what is free. Where all tuples need more, "auto" takes a smaller n. With a number as alpha
+        and exact orders the best tuples are kept, as many as fit, and a warning says so; else it is
+        an error.
     time_limit : float, default=60
         Seconds that the automatic choice may take; a depth that would take longer is not tried. It
         is no limit of the fit that follows.
@@ -269,6 +271,12 @@ class DBLClassifier(DiscriminativeClassifier):
             check_choice("n", self.n, ["auto"])
             if not self._is_automatic:
                 raise ValueError('n="auto" goes with alpha="auto"; give n, or leave alpha.')
+        plain = self.bins != "nested" and not self._has_all_orders and not self._is_automatic
+        if self.max_terms is not None and not plain:
+            raise ValueError(
+                'max_terms goes with orders="exact", a number as alpha, and bins that are not '
+                '"nested"; restrict other models with `terms`.'
+            )
 
     def _check_alpha(self) -> None:
         if isinstance(self.alpha, str):
@@ -311,7 +319,9 @@ class DBLClassifier(DiscriminativeClassifier):
         exact = not self._has_all_orders
         among = resolve_attributes(self.terms, n, encoding.names, parts=not exact)
         if not self._is_automatic or not searches:
-            levelled = list_terms(source, n, exact=exact, among=among)
+            while among is None and isinstance(self.n, str) and n > 1 and has_many_terms(source, n):
+                n -= 1  # as the choice would
+            levelled = list_terms(source, n, exact=exact, among=among, limit=limit)
             return levelled.terms, levelled
         automatic = Automatic(
             source,

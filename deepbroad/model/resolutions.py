@@ -56,7 +56,10 @@ class Resolutions:
 
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
-        return sum(comb(self.n_attributes, k) * most for k, most in enumerate(levels, start=1))
+        return sum(
+            comb(self.n_attributes, order) * min(most, self.n_levels)
+            for order, most in enumerate(levels, start=1)
+        )
 
     def tuples(
         self, order: int, levels: int, among: np.ndarray | None = None

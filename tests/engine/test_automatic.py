@@ -138,12 +138,21 @@ def test_tuples_among_some():
 
 
 @pytest.mark.parametrize(
-    ("limit", "reason"), [({"memory_limit": 1.0}, "memory"), ({"time_limit": 1e-9}, "time")]
+    ("limit", "reason"), [({"memory_limit": 5e3}, "memory"), ({"time_limit": 1e-9}, "time")]
 )
 def test_depths_that_a_limit_forbids_are_reported(limit, reason):
     choice = choose(exclusive_or(), **limit)
     assert choice.best.depth == 1
     assert choice.skipped == {2: reason, 3: reason}
+
+
+def test_tuples_whose_list_is_too_long_are_skipped_unless_they_are_asked_for():
+    with pytest.raises(MemoryError, match="Tuples of up to n=2 attributes number 10"):
+        choose(exclusive_or(), depths=[2], memory_limit=500.0)
+    choice = choose(exclusive_or(), memory_limit=500.0)
+    assert choice.skipped == {2: "memory", 3: "memory"}
+    with pytest.raises(MemoryError, match="This fit needs about"):
+        choose(exclusive_or(), depths=[2], memory_limit=5e3)
 
 
 def test_too_many_tuples_are_never_listed(monkeypatch):

@@ -186,3 +186,5 @@ def test_terms_are_counted_before_they_are_listed():
     found = Resolutions(np.repeat(np.arange(6), 3), np.tile([2, 4, 8], 6))
     levelled = found.terms((3, 2, 1))
     assert len(levelled.terms) == found.count_terms((3, 2, 1)) == 18 + 2 * comb(6, 2) + comb(6, 3)
+    # Categories have one level, whatever rows would bear.
+    assert Resolutions(np.arange(6), np.full(6, 9)).count_terms((8, 5, 3)) == 6 + 15 + 20
