@@ -17,6 +17,7 @@ from deepbroad.engine.estimate import estimate_fit, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.provision import MAX_LISTED, SHORT_HISTORY
+from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.strength_search import StrengthSearch, Trial
 from deepbroad.engine.validation import Validation, stratified_folds
 from deepbroad.engine.workload import count_reached
@@ -63,6 +64,8 @@ class Choice:
         All that was tried, in order.
     skipped : dict
         Depths that were not tried, and why.
+    factor : float
+        What strengths were multiplied by for all rows, where the trials had only some.
     """
 
     levelled: LevelledTerms
@@ -70,6 +73,7 @@ class Choice:
     best: Trial
     trials: list[Trial]
     skipped: dict[int, str] = field(default_factory=dict)
+    factor: float = 1.0
 
 
 class Automatic:
@@ -115,6 +119,7 @@ class Automatic:
         self.exact, self.among = exact, among
         self.smoothing, self.min_count = smoothing, min_count
         self.memory_limit, self.history = memory_limit, history
+        self.time_limit, self.seed = time_limit, seed
         self.deadline = perf_counter() + time_limit
         self.resolutions = Resolutions(source.attributes, source.cardinalities)
         self.depths = [depth for depth in depths if depth <= self.resolutions.n_attributes]
@@ -151,7 +156,28 @@ class Automatic:
         if best is None:
             raise AssertionError("the first depth is always tried")
         trial, levelled, validation = best
-        return Choice(levelled, self._strength(trial, levelled, validation), trial, trials, skipped)
+        strength = self._strength(trial, levelled, validation)
+        factor = self._refine(levelled, strength)
+        return Choice(levelled, strength * factor, trial, trials, skipped, factor)
+
+    def _refine(self, levelled: LevelledTerms, strength: np.ndarray) -> float:
+        """Return what strengths are to be multiplied by for all rows, if only some were looked at.
+
+        That may take as long again as the choice itself.
+        """
+        if self.sample.n_rows == count_rows(self.source):
+            return 1.0
+        return find_factor(
+            self.source,
+            levelled.terms,
+            self.family.shared_out(levelled.shares, 0.0),
+            strength,
+            smoothing=self.smoothing,
+            min_count=self.min_count,
+            deadline=perf_counter() + self.time_limit,
+            random=np.random.default_rng(self.seed),
+            threads=self.threads,
+        )
 
     def _search(
         self, depth: int, start: Strengths, *, forced: bool

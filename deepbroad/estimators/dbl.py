@@ -97,8 +97,9 @@ class DBLClassifier(DiscriminativeClassifier):
         and exact orders the best tuples are kept, as many as fit, and a warning says so; else it is
         an error.
     time_limit : float, default=60
-        Seconds that the automatic choice may take; a depth that would take longer is not tried. It
-        is no limit of the fit that follows.
+        Seconds that the automatic choice may take; a depth that would take longer is not tried.
+        Beyond 30,000 rows, as many again to adjust the strengths to all rows. It is no limit of the
+        fit that follows.
     warm_start : bool, default=False
         Start from the scores of the previous fit.
     callbacks : list of callables or None, default=None
@@ -127,8 +128,9 @@ class DBLClassifier(DiscriminativeClassifier):
         Why the solver ended: "converged", "max_iter", "stopped", "interrupted" or "stalled".
     selection_ : dict or None
         What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
-        strength with each finer resolution, "adapted" if tables have strengths of their own, the
-        held-out log loss "loss", the "trials" with the same, and "skipped" depths with the reason.
+        strength with each finer resolution, "adapted" if tables have strengths of their own,
+        "factor" that all were multiplied by where trials had only some of the rows, the held-out
+        log loss "loss", the "trials" with the same, and "skipped" depths with the reason.
         None where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.

@@ -47,12 +47,18 @@ FITS = {
         lambda: fused_table(a=15, n_classes=10),
     ),
     "AnJE": (AnJEClassifier(n=2, n_jobs=1), fused_table),
-    "triples": (DBLClassifier(n=3, alpha=1.0, **DISCRIMINATIVE), lambda: fused_table(a=12, values=10)),
+    "triples": (
+        DBLClassifier(n=3, alpha=1.0, **DISCRIMINATIVE),
+        lambda: fused_table(a=12, values=10),
+    ),
     "many rows": (
         DBLClassifier(n=2, alpha=1.0, **DISCRIMINATIVE),
         lambda: fused_table(rows=100_000, a=9, values=8),
     ),
-    "compact": (DBLClassifier(n=2, alpha=1.0, **DISCRIMINATIVE), lambda: fused_table(a=6, values=900)),
+    "compact": (
+        DBLClassifier(n=2, alpha=1.0, **DISCRIMINATIVE),
+        lambda: fused_table(a=6, values=900),
+    ),
     "items": (DBLClassifier(n=2, alpha=1.0, **DISCRIMINATIVE), sparse_table),
 }
 

@@ -226,7 +226,9 @@ def test_no_smoothing_is_refused_where_it_takes_the_logarithm_of_zero():
         AnJEClassifier(smoothing=0).fit(X, y)
 
 
-@pytest.mark.parametrize("model", [AnJEClassifier(n=1), DBLClassifier(n=1, alpha=1.0)], ids=["AnJE", "DBL"])
+@pytest.mark.parametrize(
+    "model", [AnJEClassifier(n=1), DBLClassifier(n=1, alpha=1.0)], ids=["AnJE", "DBL"]
+)
 def test_no_smoothing_is_allowed_where_every_value_occurs_with_every_class(model):
     X, y = categorical_table(200)
     assert all(len(X[y == c].drop_duplicates(column)) == 3 for c in range(3) for column in X)

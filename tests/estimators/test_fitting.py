@@ -13,7 +13,11 @@ from tests.estimators.tables import categorical_table, mixed_table
 
 every_discriminative = pytest.mark.parametrize(
     "model",
-    [DBLClassifier(n=2, alpha=1.0), DBLClassifier(n=2, alpha=1.0, shrink_to="generative"), LRClassifier(n=2)],
+    [
+        DBLClassifier(n=2, alpha=1.0),
+        DBLClassifier(n=2, alpha=1.0, shrink_to="generative"),
+        LRClassifier(n=2),
+    ],
     ids=["DBL", "DBL to AnJE", "LR"],
 )
 

@@ -92,9 +92,8 @@ def test_a_pipeline_passes_data_frames_through():
     pick = make_column_transformer(("passthrough", ["colour", "length"]))
     pick.set_output(transform="pandas")
     pipeline = make_pipeline(pick, DBLClassifier(n=2, alpha=1.0)).fit(X, y)
-    expected = (
-        DBLClassifier(n=2, alpha=1.0).fit(X[["colour", "length"]], y).predict_proba(X[["colour", "length"]])
-    )
+    picked = X[["colour", "length"]]
+    expected = DBLClassifier(n=2, alpha=1.0).fit(picked, y).predict_proba(picked)
     np.testing.assert_array_equal(pipeline.predict_proba(X), expected)
 
 

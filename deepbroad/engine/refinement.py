@@ -1,0 +1,66 @@
+"""Strengths that were found on some of the rows, carried over to all of them by a common factor.
+
+Strengths are those of a prior, which more rows would not change if the prior were true; but effects
+have heavier tails than a normal one, and with more rows weaker strengths do better.
+"""
+
+from math import sqrt
+from time import perf_counter
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.estimate import estimate_fit
+from deepbroad.engine.planning import Planner
+from deepbroad.engine.validation import Validation
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
+from deepbroad.model.terms import Terms
+from deepbroad.solvers import LBFGS
+
+STEP = sqrt(10.0)
+MOST_STEPS = 4
+# Rows that are held out.
+HELD_ROWS = 20_000
+# A loss that is lower by less than this share is no better.
+BETTER = 1e-3
+SOLVER = LBFGS(max_iter=60, tol=1e-4)
+
+
+def find_factor(
+    source: ArraySource,
+    terms: Terms,
+    family: Family,
+    strength: np.ndarray,
+    *,
+    smoothing: float,
+    min_count: float,
+    deadline: float,
+    random: np.random.Generator,
+    threads: Threads,
+) -> float:
+    """Return the factor, at most 1, by which strengths do best on held-out rows of a source.
+
+    It is 1 where trying would take beyond the `deadline`, a `perf_counter`.
+    """
+    plan = Planner(source, terms, min_count=min_count, threads=threads).cheapest()
+    estimate = estimate_fit(source, plan, history=SOLVER.history, n_threads=threads.count)
+    needed = 2 * SOLVER.max_iter * estimate.seconds_per_pass
+    if perf_counter() + needed > deadline:
+        return 1.0
+    rows = np.arange(source.n_rows)
+    if source.weights is not None:
+        rows = np.flatnonzero(source.weights > 0)
+    held = np.sort(random.choice(rows, min(HELD_ROWS, len(rows) // 5), replace=False))
+    validation = Validation(
+        source, plan, family, [held], smoothing=smoothing, min_count=min_count, threads=threads
+    )
+    best, factor = validation.loss(strength, SOLVER), 1.0
+    for _ in range(MOST_STEPS):
+        if perf_counter() > deadline:
+            break
+        loss = validation.loss(strength * (factor / STEP), SOLVER)
+        if loss >= best * (1.0 - BETTER):
+            break
+        best, factor = loss, factor / STEP
+    return factor
