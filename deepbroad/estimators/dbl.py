@@ -270,7 +270,8 @@ class DBLClassifier(DiscriminativeClassifier):
         check_choice("bins", self.bins, ["auto", "nested", "mdl"])
         check_number("time_limit", self.time_limit, above=0.0, included=False)
         if isinstance(self.n, str):
-            check_choice("n", self.n, ["auto"])
+            if self.n != "auto":
+                raise ValueError(f'n must be an integer, or "auto"; got {self.n!r}.')
             if not self._is_automatic:
                 raise ValueError('n="auto" goes with alpha="auto"; give n, or leave alpha.')
         plain = self.bins != "nested" and not self._has_all_orders and not self._is_automatic
@@ -282,7 +283,11 @@ class DBLClassifier(DiscriminativeClassifier):
 
     def _check_alpha(self) -> None:
         if isinstance(self.alpha, str):
-            check_choice("alpha", self.alpha, ["auto"])
+            if self.alpha != "auto":
+                raise ValueError(
+                    f"alpha must be a number at least 0, got {self.alpha!r}; or one for each "
+                    'order, or "auto".'
+                )
         elif isinstance(self.alpha, Sequence | np.ndarray):
             for strength in self.alpha:
                 check_number("each alpha", strength, above=0.0, included=True)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.passes import LossPass
 from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
@@ -120,12 +119,8 @@ def test_objective_and_gradient_of_elr_are_those_of_loops(parents, weighted, to_
     terms, target = training.plan.terms, float(to_generative)
     family = family_of(training, strength=0.7, target=target)
     reached = np.flatnonzero(training.counts.any(axis=1))
-    design = training._design(family, reached)
-    fixed = training._fixed_scores(target, family.children) if to_generative else None
-    run_pass = LossPass(
-        training.source, training.plan, reached=reached, scale=design.scale, fixed=fixed,
-        dtype=np.dtype(np.float64), threads=Threads(1),
-    )  # fmt: skip
+    design = training.design(family)
+    run_pass = training.loss_pass(family, design)
     function = Objective(design, run_pass, float(problem.omega.sum()))
     u = function.start + np.random.default_rng(0).normal(size=len(function.start)) / 3
     loss, gradient = function(u)

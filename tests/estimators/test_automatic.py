@@ -54,7 +54,8 @@ def wide_table():
 
 def test_the_selection_says_what_was_tried_and_why_not_more(model):
     chosen = model.selection_
-    assert set(chosen) == KEYS | {"trials", "skipped"}
+    assert set(chosen) == KEYS | {"trials", "skipped", "factor"}
+    assert chosen["factor"] > 0
     assert chosen["n"] in (1, 2, 3)
     assert len(chosen["alpha"]) == chosen["n"]
     assert {key: chosen[key] for key in KEYS} in chosen["trials"]
@@ -151,8 +152,8 @@ def test_tuples_too_many_to_list_are_refused_or_not_begun():
     ("parameters", "message"),
     [
         ({"alpha": 1.0}, 'n="auto" goes with alpha="auto"'),
-        ({"n": "deep"}, "n must be 'auto'"),
-        ({"n": 2, "alpha": "best"}, "alpha must be 'auto'"),
+        ({"n": "deep"}, 'n must be an integer, or "auto"'),
+        ({"n": 2, "alpha": "best"}, "alpha must be a number at least 0, got 'best'"),
         ({"n": 2, "alpha": [1.0]}, "alpha has 1 strengths; give one for each order from 1 to n=2"),
         ({"n": 2, "alpha": (1.0, 2.0, 3.0)}, "alpha has 3 strengths"),
         ({"alpha": [1.0, 2.0]}, "alpha has 2 strengths"),

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, on every classifier, with no failure expected."""
+"""scikit-learn's own checks, on every classifier; where one must fail, why."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -14,6 +14,17 @@ CLASSIFIERS = [
 ]
 
 
-@parametrize_with_checks(CLASSIFIERS)
+HELD_OUT = "rows are held out one by one: those of a weight cannot be in several folds"
+
+
+def must_fail(estimator):
+    """Return the checks that a classifier cannot pass, and why."""
+    if isinstance(estimator, DBLClassifier) and estimator.alpha == "auto":
+        kinds = ("dense", "sparse")
+        return {f"check_sample_weight_equivalence_on_{kind}_data": HELD_OUT for kind in kinds}
+    return {}
+
+
+@parametrize_with_checks(CLASSIFIERS, expected_failed_checks=must_fail)
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)

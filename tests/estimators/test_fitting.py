@@ -222,10 +222,10 @@ def test_a_failed_fit_leaves_the_first_model_usable(table):
 
 def test_the_papers_settings(table):
     model = DBLClassifier.paper(3)
-    assert (
-        model.get_params()
-        == DBLClassifier(n=3, alpha=0.01, shrink_to="zero", smoothing=1.0).get_params()
+    expected = DBLClassifier(
+        n=3, alpha=0.01, orders="exact", bins="mdl", shrink_to="zero", smoothing=1.0
     )
+    assert model.get_params() == expected.get_params()
     assert DBLClassifier.paper().n == 2
     assert type(DBLClassifier.paper()) is DBLClassifier
     with pytest.warns(ConvergenceWarning):

@@ -1,5 +1,7 @@
 """What a fit will need, told beforehand, and refused where it is too much."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,7 +44,7 @@ def test_counting_needs_less_than_fitting():
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
-@pytest.mark.parametrize("model", [AnJEClassifier, DBLClassifier, LRClassifier])
+@pytest.mark.parametrize("model", [AnJEClassifier, partial(DBLClassifier, alpha=1.0), LRClassifier])
 def test_where_all_tuples_need_too_much_the_best_are_kept_and_that_is_said(model, n_classes):
     X, y = wide_table(n_classes=n_classes)
     limit = model(n=2).estimate(X, y).bytes
