@@ -18,13 +18,12 @@ anything from it but the training rows by heart; it is left out unless `--identi
 import argparse
 import warnings
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from common import THREADS, Split, report, split
-from numpy.typing import NDArray
+from peer_models import Fitted, fit_catboost, fit_lightgbm
 from process import GIBIBYTE, Outcome, run_in_child
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -38,15 +37,6 @@ LIMIT = 4 * GIBIBYTE
 HEADER = (
     f"{'data':<24}{'model':<14}{'error':>8}{'RMSE':>8}{'log loss':>10}{'fit s':>9}{'peak GiB':>10}"
 )
-
-
-class Fitted(NamedTuple):
-    """What a model says of the test half, and what its fit took."""
-
-    classes: NDArray[Any]
-    probabilities: NDArray[Any]
-    seconds: float
-    note: str = ""
 
 
 class Figures(NamedTuple):
@@ -76,7 +66,7 @@ def fit_ours(model: DBLClassifier, data: Split, max_iter: int | None) -> Fitted:
 
 
 def fit_dbl(data: Split, max_iter: int | None) -> Fitted:
-    """Fit DBL² with our defaults."""
+    """Fit DBL² with strengths of our choice."""
     return fit_ours(DBLClassifier(n=2), data, max_iter)
 
 
@@ -85,39 +75,9 @@ def fit_paper(data: Split, max_iter: int | None) -> Fitted:
     return fit_ours(DBLClassifier.paper(2), data, max_iter)
 
 
-def fit_lightgbm(data: Split, max_iter: int | None) -> Fitted:
-    """Fit LightGBM to categories of pandas; it maps those of the test half to its own."""
-    from lightgbm import LGBMClassifier
-
-    trees = {} if max_iter is None else {"n_estimators": max_iter}
-    model = LGBMClassifier(n_jobs=THREADS, verbosity=-1, **trees)
-    train, test = (as_categories(X).to_pandas() for X in (data.X_train, data.X_test))
-    start = perf_counter()
-    model.fit(train, data.y_train)
-    seconds = perf_counter() - start
-    return Fitted(model.classes_, model.predict_proba(test), seconds, f"{model.n_iter_} trees")
-
-
-def fit_catboost(data: Split, max_iter: int | None) -> Fitted:
-    """Fit CatBoost; it takes categories as strings, and a missing one must be a string as well."""
-    from catboost import CatBoostClassifier
-
-    names = categorical_names(data.X_train)
-    trees = {} if max_iter is None else {"iterations": max_iter}
-    model = CatBoostClassifier(
-        cat_features=names,
-        thread_count=THREADS,
-        logging_level="Silent",
-        allow_writing_files=False,
-        **trees,
-    )
-    train, test = (
-        X.to_pandas().fillna(dict.fromkeys(names, "missing")) for X in (data.X_train, data.X_test)
-    )
-    start = perf_counter()
-    model.fit(train, data.y_train)
-    seconds = perf_counter() - start
-    return Fitted(model.classes_, model.predict_proba(test), seconds, f"{model.tree_count_} trees")
+def fit_peer(fit: Callable[..., Fitted], data: Split, max_iter: int | None) -> Fitted:
+    """Fit a peer with all threads."""
+    return fit(data, THREADS, max_iter)
 
 
 class Model(NamedTuple):
@@ -131,22 +91,9 @@ class Model(NamedTuple):
 MODELS = {
     "dbl": Model("DBL²", fit_dbl, is_ours=True),
     "paper": Model("DBL² (paper)", fit_paper, is_ours=True),
-    "lightgbm": Model("LightGBM", fit_lightgbm),
-    "catboost": Model("CatBoost", fit_catboost),
+    "lightgbm": Model("LightGBM", partial(fit_peer, fit_lightgbm)),
+    "catboost": Model("CatBoost", partial(fit_peer, fit_catboost)),
 }
-
-
-def categorical_names(X: pa.Table) -> list[str]:
-    """Return the names of the columns of text."""
-    return [field.name for field in X.schema if pa.types.is_string(field.type)]
-
-
-def as_categories(X: pa.Table) -> pa.Table:
-    """Return the table with its text as dictionaries, which pandas reads as categories."""
-    for name in categorical_names(X):
-        place = X.column_names.index(name)
-        X = X.set_column(place, name, pc.dictionary_encode(X[name]))
-    return X
 
 
 def run(name: str, model: str, max_iter: int | None, identifiers: bool) -> Figures:
