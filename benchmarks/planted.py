@@ -27,7 +27,7 @@ def main() -> None:
     for k in (4, 5):
         y = codes[:, :k].sum(axis=1) % VALUES
         for n in (k - 1, k):
-            model = DBLClassifier(n=n, max_iter=100).fit(X.slice(0, half), y[:half])
+            model = DBLClassifier(n=n, alpha=1.0, max_iter=100).fit(X.slice(0, half), y[:half])
             error = 1 - model.score(X.slice(half), y[half:])
             target, met = ("< 0.05", error < 0.05) if n == k else ("near 0.667", error > 0.6)
             report(f"planted k={k}, n={n}, error", f"{error:.4f}", target, met)

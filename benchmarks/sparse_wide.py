@@ -107,7 +107,7 @@ def draw(shape: Shape, seed: int) -> Sample:
 
 def make_model(min_count: float, **options: Any) -> DBLClassifier:
     """Return the model of both parts."""
-    return DBLClassifier(n=2, min_count=min_count, n_jobs=THREADS, **options)
+    return DBLClassifier(n=2, alpha=1.0, min_count=min_count, n_jobs=THREADS, **options)
 
 
 def fit_planted(shape: Shape, min_count: float, max_iter: int | None) -> Figures:

@@ -19,7 +19,7 @@ DATA = ("nursery", "car", "connect-4", "mushroom", "splice", "adult", "led", "ti
 MODELS = {
     "A2JE": AnJEClassifier(n=2),
     "A3JE": AnJEClassifier(n=3),
-    "DBL²": DBLClassifier(n=2),
+    "DBL²": DBLClassifier(n=2, alpha=1.0),
 }
 HIDDEN = (1, 2, 3)
 MAX_TEST_ROWS = 5_000
