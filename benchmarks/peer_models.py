@@ -106,13 +106,15 @@ def category_frames(data: Split) -> tuple[Any, NDArray[Any], Any]:
 
 
 def categorical_names(X: pa.Table) -> list[str]:
-    """Return the names of the columns of text."""
-    return [field.name for field in X.schema if pa.types.is_string(field.type)]
+    """Return the names of the columns of text and categories."""
+    kinds = (pa.types.is_string, pa.types.is_dictionary)
+    return [field.name for field in X.schema if any(is_kind(field.type) for is_kind in kinds)]
 
 
 def as_categories(X: pa.Table) -> pa.Table:
     """Return the table with its text as dictionaries, which pandas reads as categories."""
     for name in categorical_names(X):
         place = X.column_names.index(name)
-        X = X.set_column(place, name, pc.dictionary_encode(X[name]))
+        if not pa.types.is_dictionary(X[name].type):
+            X = X.set_column(place, name, pc.dictionary_encode(X[name]))
     return X
