@@ -102,6 +102,9 @@ def category_frames(data: Split) -> tuple[Any, NDArray[Any], Any]:
         values = pd.Index(train[name].cat.categories.astype(object))
         train[name] = pd.Categorical(train[name].astype(object), values)
         test[name] = pd.Categorical(test[name].astype(object), values)
+    # Some peers refuse names that hold brackets and the like.
+    for frame in (train, test):
+        frame.columns = [f"x{i}" for i in range(frame.shape[1])]
     return train, data.y_train, test
 
 
