@@ -211,7 +211,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             labels.n_classes,
             weights,
             categorical_features=self.categorical_features,
-            levels=self._count_levels(table.n_rows),
+            levels=self._count_levels(
+                table.n_rows if weights is None else int(np.count_nonzero(weights))
+            ),
         )
         source = ArraySource(
             columns,
