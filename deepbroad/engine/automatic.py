@@ -25,6 +25,7 @@ from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.strengths import Strengths
+from deepbroad.solvers import LBFGS
 
 logger = logging.getLogger("deepbroad")
 
@@ -66,6 +67,8 @@ class Choice:
         Depths that were not tried, and why.
     factor : float
         What strengths were multiplied by for all rows, where the trials had only some.
+    is_cut_short : bool
+        Whether a search for strengths ended for want of time.
     """
 
     levelled: LevelledTerms
@@ -74,6 +77,7 @@ class Choice:
     trials: list[Trial]
     skipped: dict[int, str] = field(default_factory=dict)
     factor: float = 1.0
+    is_cut_short: bool = False
 
 
 class Automatic:
@@ -133,6 +137,7 @@ class Automatic:
         best: tuple[Trial, LevelledTerms, Validation] | None = None
         trials: list[Trial] = []
         skipped: dict[int, str] = {}
+        is_cut_short = False
         strengths = Strengths((), GROWTH)
         for depth in self.depths:
             while len(strengths.by_order) < depth:
@@ -144,6 +149,7 @@ class Automatic:
                 break
             search, trial, levelled, validation = found
             trials += search.trials
+            is_cut_short |= search.is_cut_short
             logger.info("n=%d: held-out loss %.5f, %s", depth, trial.loss, trial.strengths)
             strengths = trial.strengths
             gain = np.inf if best is None else 1.0 - trial.loss / max(best[0].loss, 1e-12)
@@ -158,7 +164,7 @@ class Automatic:
         trial, levelled, validation = best
         strength = self._strength(trial, levelled, validation)
         factor = self._refine(levelled, strength)
-        return Choice(levelled, strength * factor, trial, trials, skipped, factor)
+        return Choice(levelled, strength * factor, trial, trials, skipped, factor, is_cut_short)
 
     def _refine(self, levelled: LevelledTerms, strength: np.ndarray) -> float:
         """Return what strengths are to be multiplied by for all rows, if only some were looked at.
@@ -213,6 +219,10 @@ class Automatic:
             min_count=self.min_count,
             threads=self.threads,
         )
+        if forced:
+            # The first passes of all may have kernels to compile, which is no part of a choice.
+            validation.loss(start.per_term(levelled), LBFGS(max_iter=1))
+            self.deadline = perf_counter() + self.time_limit
         most = MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1]
         search = StrengthSearch(
             validation,

@@ -81,6 +81,7 @@ class StrengthSearch:
         self._most, self._deadline = most, deadline
         self._seen: dict[tuple[float, ...], Trial] = {}
         self.trials: list[Trial] = []
+        self.is_cut_short = False
 
     def run(self, start: Strengths) -> Trial:
         """Return the best trial, starting from some strengths."""
@@ -147,7 +148,10 @@ class StrengthSearch:
         return trial
 
     def _has_time(self) -> bool:
-        return len(self._seen) < self._most and perf_counter() < self._deadline
+        if perf_counter() >= self._deadline:
+            self.is_cut_short = True
+            return False
+        return len(self._seen) < self._most
 
     def _is_inside(self, strengths: Strengths) -> bool:
         """Tell whether all numbers are within their bounds."""

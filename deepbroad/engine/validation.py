@@ -45,6 +45,9 @@ class Fold:
             curvature=objective.curvature,
             threads=self._training.threads,
         )
+        if solution.status == "interrupted":
+            # The solver keeps what it has; a choice that was interrupted has nothing to keep.
+            raise KeyboardInterrupt
         self._u = np.array(solution.u)
         return len(solution.evaluation_curve)
 

@@ -1,5 +1,6 @@
 """DBL: the discriminative model, preconditioned by the generative one."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -97,7 +98,8 @@ class DBLClassifier(DiscriminativeClassifier):
         and exact orders the best tuples are kept, as many as fit, and a warning says so; else it is
         an error.
     time_limit : float, default=60
-        Seconds that the automatic choice may take; a depth that would take longer is not tried.
+        Seconds that the automatic choice may take, compiling aside; a depth that would take longer
+        is not tried, and strengths that no time is left for neither, which a warning says.
         Beyond 30,000 rows, as many again to adjust the strengths to all rows. It is no limit of the
         fit that follows.
     warm_start : bool, default=False
@@ -325,6 +327,8 @@ class DBLClassifier(DiscriminativeClassifier):
             )
         exact = not self._has_all_orders
         among = resolve_attributes(self.terms, n, encoding.names, parts=not exact)
+        if among is not None:
+            n = max(order for order, tuples in among.items() if len(tuples))
         if not self._is_automatic or not searches:
             while among is None and isinstance(self.n, str) and n > 1 and has_many_terms(source, n):
                 n -= 1  # as the choice would
@@ -345,6 +349,14 @@ class DBLClassifier(DiscriminativeClassifier):
             threads=threads,
         )
         choice = automatic.choose()
+        if choice.is_cut_short:
+            warnings.warn(
+                f"time_limit={self.time_limit:g} ended the search for strengths after "
+                f"{len(choice.trials)} trials, and a busier machine would have had fewer; raise it "
+                "for a better model, or give n and alpha for one that does not depend on time.",
+                UserWarning,
+                stacklevel=5,
+            )
         return choice.levelled.terms, choice
 
     def _unstrengthened(self) -> Family:

@@ -110,10 +110,29 @@ def test_more_depth_than_attributes_is_not_tried():
 
 def test_a_limit_of_time_is_reported():
     X, y = small_table()
-    model = DBLClassifier(time_limit=1e-9).fit(X, y)
+    with pytest.warns(UserWarning, match="ended the search for strengths after 1 trial"):
+        model = DBLClassifier(time_limit=1e-9).fit(X, y)
     assert model.selection_["n"] == 1
     assert model.selection_["skipped"] == {"2": "time"}
     assert len(model.selection_["trials"]) == 1
+
+
+def test_ctrl_c_ends_a_choice(monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    X, y = categorical_table(60, a=3)
+    monkeypatch.setattr("deepbroad.engine.passes.LossPass.__call__", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        DBLClassifier().fit(X, y)
+
+
+def test_given_terms_set_the_depth():
+    X, y = categorical_table(60, a=3)
+    names = list(X.columns)
+    model = DBLClassifier(terms=[(names[0], names[1])]).fit(X, y)
+    assert model.selection_["n"] == 2 == len(model.selection_["alpha"])
+    assert model.terms_ == [(names[0],), (names[1],), (names[0], names[1])]
 
 
 def test_a_limit_of_memory_is_reported():
