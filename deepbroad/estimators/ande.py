@@ -12,9 +12,10 @@ from deepbroad.engine.averaging import AveragedScorer
 from deepbroad.engine.footprint import listed_bytes
 from deepbroad.engine.provision import MAX_LISTED
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import Prepared, TableClassifier
+from deepbroad.estimators.base import TableClassifier
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import check_depth
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.generative import refuse_zeros
 from deepbroad.model.lifts import all_tuples

@@ -3,7 +3,8 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import Prepared, TableClassifier
+from deepbroad.estimators.base import TableClassifier
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.model.scores import ScoreTables
 
 

@@ -3,7 +3,6 @@
 import logging
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from math import inf
 from typing import Any, Self
 
@@ -22,7 +21,7 @@ from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.merging import merge_rows
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import group_source
-from deepbroad.engine.provision import Provision, Wish, provide
+from deepbroad.engine.provision import Wish, provide
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
 from deepbroad.estimators.named_tables import NamedTables
@@ -33,31 +32,12 @@ from deepbroad.estimators.parameters import (
     resolve_terms,
     weigh_classes,
 )
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.kernels.threads import Threads, thread_count
-from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
 
 logger = logging.getLogger("deepbroad")
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A training table encoded and planned."""
-
-    labels: Labels
-    encoding: Encoding
-    source: ArraySource
-    provision: Provision
-    depth: int
-    structure: Any = None  # what the terms were chosen by, in models that learn a structure
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the fit."""
-        if self.provision.plan is None:
-            raise AssertionError("a fit has a plan: without one the provision was refused")
-        return self.provision.plan
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator, ABC):

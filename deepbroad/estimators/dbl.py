@@ -11,7 +11,6 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, has_many_terms, list_terms
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import Prepared
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import (
     check_choice,
@@ -20,6 +19,7 @@ from deepbroad.estimators.parameters import (
     check_seed,
     resolve_attributes,
 )
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.estimators.selection import describe_choice
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family

@@ -10,13 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deepbroad.engine.temperature import fit_log_odds
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import Prepared, TableClassifier
+from deepbroad.estimators.base import TableClassifier
 from deepbroad.estimators.parameters import (
     check_callbacks,
     check_choice,
     check_count,
     check_number,
 )
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.model.family import Family
 from deepbroad.model.loss import LOG_LOSS, LOSSES
 from deepbroad.model.scores import ScoreTables

@@ -3,8 +3,8 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import Prepared
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.model.family import Family
 
 

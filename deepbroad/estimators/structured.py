@@ -7,9 +7,9 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import Prepared
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import check_choice, check_depth
+from deepbroad.estimators.prepared import Prepared
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.scores import ScoreTables
