@@ -126,6 +126,13 @@ class ArraySource:
         """How many rows there are."""
         return int(self.codes.shape[1])
 
+    @property
+    def rows_of_weight(self) -> np.ndarray:
+        """The rows, ascending, that are not as if absent."""
+        if self.weights is None:
+            return np.arange(self.n_rows)
+        return np.flatnonzero(self.weights > 0)
+
     def take(self, rows: np.ndarray) -> "ArraySource":
         """Return some of the rows, given by number, as a source of its own."""
         if self.items is not None:

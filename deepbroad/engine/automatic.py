@@ -31,7 +31,7 @@ logger = logging.getLogger("deepbroad")
 
 # Depths that are tried where none is given.
 DEPTHS = (1, 2, 3)
-# Rows that the choice looks at; strengths are those of a prior, which more rows do not change.
+# Rows that the choice looks at; `refinement` carries what it finds over to more.
 MAX_ROWS = 30_000
 # Folds, and how often they are drawn anew, for so many rows at most.
 FOLDS = ((300, 5, 2), (3_000, 5, 1))
@@ -171,7 +171,7 @@ class Automatic:
 
         That may take as long again as the choice itself.
         """
-        if self.sample.n_rows == count_rows(self.source):
+        if self.sample.n_rows == len(self.source.rows_of_weight):
             return 1.0
         return find_factor(
             self.source,
@@ -229,7 +229,7 @@ class Automatic:
             levelled,
             most=most,
             deadline=self.deadline,
-            rows=count_rows(self.source),
+            rows=len(self.source.rows_of_weight),
         )
         return search, search.run(start), levelled, validation
 
@@ -268,7 +268,7 @@ def list_terms(
     if exact:
         chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
     resolutions = Resolutions(source.attributes, source.cardinalities)
-    levels = choose_levels(count_rows(source), depth)
+    levels = choose_levels(len(source.rows_of_weight), depth)
     count = resolutions.count_terms(levels) if among is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
         raise MemoryError(
@@ -281,20 +281,13 @@ def list_terms(
 
 def has_many_terms(source: ArraySource, depth: int) -> bool:
     """Tell whether a depth has too many terms to be tried."""
-    levels = choose_levels(count_rows(source), depth)
+    levels = choose_levels(len(source.rows_of_weight), depth)
     return Resolutions(source.attributes, source.cardinalities).count_terms(levels) > MAX_TERMS
-
-
-def count_rows(source: ArraySource) -> int:
-    """Return how many rows of a source have weight."""
-    return source.n_rows if source.weights is None else int(np.count_nonzero(source.weights))
 
 
 def draw_rows(source: ArraySource, random: np.random.Generator) -> np.ndarray | None:
     """Return the rows that the choice looks at, ascending; None for all."""
-    rows = np.arange(source.n_rows)
-    if source.weights is not None:
-        rows = np.flatnonzero(source.weights > 0)
+    rows = source.rows_of_weight
     if len(rows) > MAX_ROWS:
         rows = np.sort(random.choice(rows, MAX_ROWS, replace=False))
     return None if len(rows) == source.n_rows else rows

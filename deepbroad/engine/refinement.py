@@ -48,9 +48,7 @@ def find_factor(
     needed = 2 * SOLVER.max_iter * estimate.seconds_per_pass
     if perf_counter() + needed > deadline:
         return 1.0
-    rows = np.arange(source.n_rows)
-    if source.weights is not None:
-        rows = np.flatnonzero(source.weights > 0)
+    rows = source.rows_of_weight
     held = np.sort(random.choice(rows, min(HELD_ROWS, len(rows) // 5), replace=False))
     validation = Validation(
         source, plan, family, [held], smoothing=smoothing, min_count=min_count, threads=threads

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from deepbroad.engine.validation import Validation
 from deepbroad.model.resolutions import LevelledTerms
-from deepbroad.model.strengths import NONE, Adaptation, Strengths
+from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
 from deepbroad.solvers import LBFGS
 
 # Factors of one sweep over the numbers after the other.
@@ -34,8 +34,6 @@ class Trial:
 
     Attributes
     ----------
-    depth : int
-        n.
     strengths : Strengths
     adaptation : Adaptation
     loss : float
@@ -44,11 +42,15 @@ class Trial:
         Over the rows of the folds, that the trial took.
     """
 
-    depth: int
     strengths: Strengths
     adaptation: Adaptation
     loss: float
     passes: int
+
+    @property
+    def depth(self) -> int:
+        """How many orders it has."""
+        return len(self.strengths.by_order)
 
 
 class StrengthSearch:
@@ -132,7 +134,7 @@ class StrengthSearch:
         if rounded not in self._seen:
             self._seen[rounded] = self._judge(
                 strengths,
-                NONE,
+                UNADAPTED,
                 lambda: self._validation.loss(strengths.per_term(self._levelled), SOLVER),
             )
         return self._seen[rounded]
@@ -143,7 +145,7 @@ class StrengthSearch:
         before = self._validation.passes
         found = loss()
         passes = self._validation.passes - before
-        trial = Trial(len(strengths.by_order), strengths, adaptation, found, passes)
+        trial = Trial(strengths, adaptation, found, passes)
         self.trials.append(trial)
         return trial
 

@@ -1,13 +1,11 @@
 """AnDE: averaged n-dependence estimators, counted in one pass."""
 
-from math import comb, inf
+from math import comb
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from deepbroad.data.encoding import Encoding
-from deepbroad.data.source import ArraySource
 from deepbroad.engine.averaging import AveragedScorer
 from deepbroad.engine.footprint import listed_bytes
 from deepbroad.engine.provision import MAX_LISTED
@@ -15,8 +13,7 @@ from deepbroad.engine.training import Training
 from deepbroad.estimators.base import TableClassifier
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import check_depth
-from deepbroad.estimators.prepared import Prepared
-from deepbroad.kernels.threads import Threads
+from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.model.generative import refuse_zeros
 from deepbroad.model.lifts import all_tuples
 from deepbroad.model.scores import ScoreTables
@@ -127,24 +124,16 @@ class AnDEClassifier(TableClassifier):
     def _read_depth(self, n_features: int) -> int:
         return min(check_depth(self.n, n_features, least=0) + self._beyond, n_features)
 
-    def _choose_terms(
-        self,
-        source: ArraySource,
-        encoding: Encoding,
-        n: int,
-        threads: Threads,
-        *,
-        limit: float = inf,
-        searches: bool = True,
-    ) -> tuple[Terms | None, Any]:
-        n_tuples = comb(len(encoding.cardinalities), n)
-        if n_tuples > MAX_LISTED or listed_bytes(n_tuples, n, 0) > limit:
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+        n, cardinalities = coded.depth, coded.encoding.cardinalities
+        n_tuples = comb(len(cardinalities), n)
+        if n_tuples > MAX_LISTED or listed_bytes(n_tuples, n, 0) > coded.limit:
             raise MemoryError(
                 f"AnDEClassifier(n={self.n}) counts {n_tuples:,} tuples of {n} attributes, and "
                 "their list alone is too long for the memory that there is. Lower n, use fewer "
                 "columns, or raise memory_limit."
             )
-        return all_tuples(n, encoding.cardinalities), None
+        return all_tuples(n, cardinalities), None
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         refuse_zeros(training.counts, float(self.smoothing))

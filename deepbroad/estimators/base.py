@@ -32,7 +32,7 @@ from deepbroad.estimators.parameters import (
     resolve_terms,
     weigh_classes,
 )
-from deepbroad.estimators.prepared import Prepared
+from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
@@ -195,7 +195,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
                 table.n_rows if weights is None else int(np.count_nonzero(weights))
             ),
         )
-        source = ArraySource(
+        raw = ArraySource(
             columns,
             codes,
             n_classes=labels.n_classes,
@@ -204,10 +204,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             attributes=encoding.attributes,
         )
         del columns
-        terms, structure = self._choose_terms(
-            source, encoding, n, threads, limit=limit, searches=reset
-        )
-        source = merge_rows(source)
+        coded = Coded(raw, encoding, n, limit, reset, threads)
+        terms, structure = self._choose_terms(coded)
+        source = merge_rows(raw)
+        del raw, coded
         wish = Wish(
             n,
             terms=terms,
@@ -228,24 +228,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Return how many levels of nested bins numbers have, 0 for bins by description length."""
         return 0
 
-    def _choose_terms(
-        self,
-        source: ArraySource,
-        encoding: Encoding,
-        n: int,
-        threads: Threads,
-        *,
-        limit: float,
-        searches: bool,
-    ) -> tuple[Terms | None, Any]:
-        """Return the terms, None for all tuples of n columns, and the structure they came from.
-
-        A model that is chosen by trial within a limit of memory is so only if it `searches`; an
-        estimate takes what it would begin with.
-        """
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+        """Return the terms, None for all tuples of n columns, and the structure they came from."""
         if self.terms is None:
             return None, None
-        return resolve_terms(self.terms, n, encoding), None
+        return resolve_terms(self.terms, coded.depth, coded.encoding), None
 
     def _read_labels(
         self, y: Any, weights: np.ndarray | None

@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from deepbroad.data.encoding import Encoding
-from deepbroad.data.source import ArraySource
 from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, has_many_terms, list_terms
 from deepbroad.engine.training import Training
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
@@ -19,9 +17,8 @@ from deepbroad.estimators.parameters import (
     check_seed,
     resolve_attributes,
 )
-from deepbroad.estimators.prepared import Prepared
+from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.selection import describe_choice
-from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.resolutions import LevelledTerms, choose_levels
 from deepbroad.model.scores import ScoreTables
@@ -82,7 +79,8 @@ class DBLClassifier(DiscriminativeClassifier):
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"
         As in `AnJEClassifier`.
     terms : list of tuples or None, default=None
-        Use only these tuples of n attributes, by name or index; None uses all.
+        Use only these tuples of n attributes, by name or index; None uses all. Where all orders
+        have cells, tuples may be of up to n attributes, and bring their parts with them.
     min_count : float, default=1
         A joint value of less weight than this is treated as one that training never had. Up to 1,
         every joint value that some row of positive weight has is kept.
@@ -151,9 +149,9 @@ class DBLClassifier(DiscriminativeClassifier):
     The default model has a score for every value, pair and triple, as far as they pay:
     :math:`\log P(y|x) = \mathrm{const} + \beta_y + \sum_{k \le n} \sum_\alpha
     \beta_{y,\alpha,x_\alpha}`, penalised by :math:`\frac12 \sum_j \lambda_j \beta_j^2`. The λ are
-    those of a prior: found on at most 30,000 rows, they serve any number. `DBLClassifier.paper` has
-    the paper's settings, whose λ of 0.01 over-fits tables of thousands of rows
-    (`benchmarks/defaults.py` prints the comparison).
+    found on at most 30,000 rows; where there are more, a common factor then adjusts them to all.
+    `DBLClassifier.paper` has the paper's settings, whose λ of 0.01 over-fits tables of thousands of
+    rows (`benchmarks/defaults.py` prints the comparison).
 
     A value that training never saw counts as missing where missing was seen. Else the tuples that
     hold it contribute nothing.
@@ -310,29 +308,19 @@ class DBLClassifier(DiscriminativeClassifier):
         nested = self._has_all_orders if self.bins == "auto" else self.bins == "nested"
         return choose_levels(n_rows, 1)[0] if nested else 0
 
-    def _choose_terms(
-        self,
-        source: ArraySource,
-        encoding: Encoding,
-        n: int,
-        threads: Threads,
-        *,
-        limit: float,
-        searches: bool,
-    ) -> tuple[Terms | None, Any]:
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+        source, encoding, n = coded.source, coded.encoding, coded.depth
         plain = not self._has_all_orders and len(encoding.columns) == len(encoding.names)
         if plain and not self._is_automatic:
-            return super()._choose_terms(
-                source, encoding, n, threads, limit=limit, searches=searches
-            )
+            return super()._choose_terms(coded)
         exact = not self._has_all_orders
         among = resolve_attributes(self.terms, n, encoding.names, parts=not exact)
         if among is not None:
             n = max(order for order, tuples in among.items() if len(tuples))
-        if not self._is_automatic or not searches:
+        if not self._is_automatic or not coded.searches:
             while among is None and isinstance(self.n, str) and n > 1 and has_many_terms(source, n):
                 n -= 1  # as the choice would
-            levelled = list_terms(source, n, exact=exact, among=among, limit=limit)
+            levelled = list_terms(source, n, exact=exact, among=among, limit=coded.limit)
             return levelled.terms, levelled
         automatic = Automatic(
             source,
@@ -342,11 +330,11 @@ class DBLClassifier(DiscriminativeClassifier):
             among=among,
             smoothing=float(self.smoothing),
             min_count=self._cell_count,
-            memory_limit=limit,
+            memory_limit=coded.limit,
             time_limit=float(self.time_limit),
             history=self._history,
             seed=check_seed(self.random_state),
-            threads=threads,
+            threads=coded.threads,
         )
         choice = automatic.choose()
         if choice.is_cut_short:

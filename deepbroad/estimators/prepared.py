@@ -1,4 +1,4 @@
-"""A training table that is ready to be fitted."""
+"""A training table on its way to a fit: coded, then planned."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,35 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.provision import Provision
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A training table in codes, and what its terms may be chosen by.
+
+    Attributes
+    ----------
+    source : ArraySource
+        Identical rows are not merged yet.
+    encoding : Encoding
+    depth : int
+        How many columns a tuple joins.
+    limit : float
+        Bytes that the fit may take.
+    searches : bool
+        Whether a model that is chosen by trial is to be; an estimate takes what it would begin
+        with.
+    threads : Threads
+    """
+
+    source: ArraySource
+    encoding: Encoding
+    depth: int
+    limit: float
+    searches: bool
+    threads: Threads
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from deepbroad.data.source import ArraySource
 from deepbroad.engine.training import Training
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import check_choice, check_depth
-from deepbroad.estimators.prepared import Prepared
+from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.scores import ScoreTables
@@ -64,18 +64,9 @@ class StructuredClassifier(DiscriminativeClassifier):
     def _read_depth(self, n_features: int) -> int:
         return check_depth(1, n_features)
 
-    def _choose_terms(
-        self,
-        source: ArraySource,
-        encoding: Encoding,
-        n: int,
-        threads: Threads,
-        *,
-        limit: float,
-        searches: bool,
-    ) -> tuple[Terms | None, Any]:
-        parents = self._learn_parents(source, threads)
-        return structure_terms(parents, encoding.cardinalities), parents
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+        parents = self._learn_parents(coded.source, coded.threads)
+        return structure_terms(parents, coded.encoding.cardinalities), parents
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         if self._solved:

@@ -64,4 +64,4 @@ class Adaptation:
         return factors
 
 
-NONE = Adaptation(0.0, 1.0)
+UNADAPTED = Adaptation(0.0, 1.0)

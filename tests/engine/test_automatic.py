@@ -11,7 +11,7 @@ from deepbroad.engine.automatic import Automatic, draw_folds, draw_rows, list_te
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
-from deepbroad.model.strengths import NONE, Adaptation, Strengths
+from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
 from tests.engine.hierarchies import draw_nested
 
 FAMILY = Family(generative=True, strength=0.0, by_score=True, backs_off=True)
@@ -243,11 +243,11 @@ class Folds:
 def test_strengths_by_table_follow_the_mean_of_the_folds():
     levelled = list_terms(source_of(np.array([[0, 1], [0, 1]]), np.array([0, 1])), 2, exact=False)
     strengths, adaptation = Strengths((2.0, 10.0)), Adaptation(1.0, 0.1)
-    adapted = Automatic._strength(Trial(2, strengths, adaptation, 0.5, 1), levelled, Folds())
+    adapted = Automatic._strength(Trial(strengths, adaptation, 0.5, 1), levelled, Folds())
     mean = [2.0, 4.0]
     expected = [2.0 / (v / 3.0 + 0.1) for v in mean]
     np.testing.assert_allclose(adapted, [*expected, 10.0])
-    plain = Automatic._strength(Trial(2, strengths, NONE, 0.5, 1), levelled, Folds())
+    plain = Automatic._strength(Trial(strengths, UNADAPTED, 0.5, 1), levelled, Folds())
     np.testing.assert_array_equal(plain, [2.0, 2.0, 10.0])
 
 

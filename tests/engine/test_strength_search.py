@@ -16,7 +16,7 @@ from deepbroad.engine.strength_search import (
     StrengthSearch,
 )
 from deepbroad.model.resolutions import Resolutions
-from deepbroad.model.strengths import NONE, Adaptation, Strengths
+from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
 
 LEVELLED = Resolutions(np.array([0, 0, 0, 1, 1, 2]), np.array([2, 4, 8, 2, 3, 5])).terms((3, 2))
 CATEGORIES = Resolutions(np.arange(3), np.array([2, 3, 4])).terms((1, 1))
@@ -100,7 +100,7 @@ def test_no_trial_is_outside_the_bounds(best, rows):
 def test_the_best_trial_is_the_lowest_and_nothing_is_tried_twice(first, second, most):
     bowl = Bowl(LEVELLED, (10**first, 10**second), growth=1.0)
     found, best = search(bowl, most=most)
-    plain = [trial for trial in found.trials if trial.adaptation == NONE]
+    plain = [trial for trial in found.trials if trial.adaptation == UNADAPTED]
     assert len(plain) <= most
     keys = {
         tuple(round(log10(number), 3) for number in (*s.by_order, s.growth))
@@ -152,8 +152,8 @@ def test_the_first_fit_is_the_most_thorough():
 def test_passes_of_trials_are_counted():
     bowl = Bowl(CATEGORIES, (1.0, 30.0))
     found, _ = search(bowl)
-    assert {trial.passes for trial in found.trials if trial.adaptation == NONE} == {10}
-    assert {trial.passes for trial in found.trials if trial.adaptation != NONE} == {15}
+    assert {trial.passes for trial in found.trials if trial.adaptation == UNADAPTED} == {10}
+    assert {trial.passes for trial in found.trials if trial.adaptation != UNADAPTED} == {15}
 
 
 def test_an_adaptation_is_taken_if_it_is_better():
@@ -162,7 +162,7 @@ def test_an_adaptation_is_taken_if_it_is_better():
     found, best = search(bowl)
     assert best.adaptation == good
     assert best.loss == pytest.approx(0.9, abs=0.01)
-    tried = [trial.adaptation for trial in found.trials if trial.adaptation != NONE]
+    tried = [trial.adaptation for trial in found.trials if trial.adaptation != UNADAPTED]
     assert tried == list(strength_search.ADAPTATIONS)
     # What adaptations follow is a fit with the strengths that were found.
     before = bowl.calls[-5][0]
@@ -172,14 +172,14 @@ def test_an_adaptation_is_taken_if_it_is_better():
 @pytest.mark.parametrize("factor", [1.0, 1.0 - 1e-6, 1.2])
 def test_an_adaptation_that_is_no_better_is_left(factor):
     found, best = search(Bowl(LEVELLED, (1.0, 30.0), adapted=factor))
-    assert best.adaptation == NONE
+    assert best.adaptation == UNADAPTED
     assert Adaptation(1.0, 0.1) in [trial.adaptation for trial in found.trials]
 
 
 def test_a_single_term_has_nothing_to_adapt():
     levelled = Resolutions(np.array([0]), np.array([4])).terms((1,))
     found, best = search(Bowl(levelled, (10.0,), adapted=0.5), start=Strengths((1.0,), 1.0))
-    assert all(trial.adaptation == NONE for trial in found.trials)
+    assert all(trial.adaptation == UNADAPTED for trial in found.trials)
     assert best.strengths.by_order == pytest.approx((10.0,))
 
 

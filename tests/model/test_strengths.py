@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad.model.resolutions import Resolutions
-from deepbroad.model.strengths import NONE, Adaptation, Strengths
+from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
 
 # Two numbers of three levels, a category between them.
 RESOLUTIONS = Resolutions(np.array([0, 0, 0, 1, 2, 2, 2]), np.array([2, 4, 8, 3, 2, 4, 8]))
@@ -71,7 +71,7 @@ def test_factors_do_not_depend_on_the_unit_of_variances_and_fall_with_them(rows,
 
 
 def test_no_adaptation_leaves_strengths_as_they_are():
-    np.testing.assert_array_equal(NONE.factors(np.array([0.0, 3.0]), np.array([1, 1])), 1.0)
+    np.testing.assert_array_equal(UNADAPTED.factors(np.array([0.0, 3.0]), np.array([1, 1])), 1.0)
 
 
 def test_a_table_that_tells_nothing_is_held_down_most():
