@@ -10,6 +10,7 @@ measured; a process that has not come to an end after twice that time and a minu
 
     python benchmarks/depth_three.py
     python benchmarks/depth_three.py --datasets connect-4 --max-iter 20 --timeout 300
+    python benchmarks/depth_three.py --datasets poker-hand --tol 1e-7
 """
 
 import argparse
@@ -27,7 +28,7 @@ from watch import Watch
 from deepbroad import DBLClassifier
 from deepbroad.measures import Measures, measure
 
-DATA = ("covertype", "census-income-kdd", "connect-4", "musk2", "kddcup99-10pct")
+DATA = ("covertype", "census-income-kdd", "connect-4", "musk2", "kddcup99-10pct", "poker-hand")
 LIMIT = 12 * GIBIBYTE
 WARM_UP_ROWS_PER_CLASS = 50
 
@@ -68,7 +69,7 @@ def print_estimate(name: str, data: Split) -> float:
     return estimate.seconds_per_pass
 
 
-def run(name: str, max_iter: int, timeout: float | None) -> Figures:
+def run(name: str, max_iter: int, tol: float, timeout: float | None) -> Figures:
     """Estimate, fit and measure in this process."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     data = split(name)
@@ -79,7 +80,7 @@ def run(name: str, max_iter: int, timeout: float | None) -> Figures:
 
     estimated_seconds = print_estimate(name, data)
     watch = Watch(name, timeout=timeout)
-    model = make_model(max_iter=max_iter, callbacks=[watch])
+    model = make_model(max_iter=max_iter, tol=tol, callbacks=[watch])
     model.fit(data.X_train, data.y_train)
     seconds = watch.elapsed
     probabilities = model.predict_proba(data.X_test)
@@ -123,11 +124,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--datasets", nargs="+", choices=DATA, default=DATA, metavar="NAME")
     parser.add_argument("--max-iter", type=int, default=100, help="iterations, default 100")
+    parser.add_argument("--tol", type=float, default=DBLClassifier().tol, help="of the solver")
     parser.add_argument("--timeout", type=float, help="seconds for each fit, default none")
     chosen = parser.parse_args()
     for name in chosen.datasets:
         last = None if chosen.timeout is None else 60 + 2 * chosen.timeout
-        outcome = run_in_child(run, name, chosen.max_iter, chosen.timeout, timeout=last)
+        outcome = run_in_child(run, name, chosen.max_iter, chosen.tol, chosen.timeout, timeout=last)
         print_outcome(name, outcome)
 
 
