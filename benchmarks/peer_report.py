@@ -3,8 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
-from common import CLASS, find_data_folder
+from common import load
 from peer_models import categorical_names
 from scipy.stats import binomtest
 
@@ -51,9 +50,8 @@ def tally(pairs: list[tuple[float, float]]) -> Tally:
 
 def is_categorical(name: str) -> bool:
     """Tell whether a data set has no numeric attribute."""
-    schema = pq.read_schema(find_data_folder() / f"{name}.parquet")
-    texts = categorical_names(schema.empty_table())
-    return {*schema.names} - {*texts} <= {CLASS}
+    X = load(name, rows=10)[0]
+    return categorical_names(X) == X.column_names
 
 
 def shared_folds(rows: Rows, name: str, model: str) -> list[int]:
@@ -111,7 +109,7 @@ def print_worst(rows: Rows, names: list[str]) -> None:
     print(f"\nMuch worse than A1JE or DBL¹ (sets with {FEWEST_ROWS} training rows):\n")
     found = 0
     for name in names:
-        training_rows = pq.read_metadata(find_data_folder() / f"{name}.parquet").num_rows // 2
+        training_rows = load(name)[1].size // 2
         ours = mean_of(rows, name, OURS, "log_loss")
         simple = np.nanmin(
             [mean_of(rows, name, m, "log_loss") for m in ("a1je", "dbl1")] + [np.inf]

@@ -20,7 +20,7 @@ from deepbroad.model.generative import log_likelihoods, log_priors, refuse_zeros
 from deepbroad.model.groups import Group
 from deepbroad.model.pickling import FieldsOnly
 from deepbroad.model.plan import Plan
-from deepbroad.model.terms import NONE, Terms, list_tuples
+from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +120,8 @@ class JointCounts(FieldsOnly):
 
 def all_tuples(depth: int, cardinalities: np.ndarray) -> Terms:
     """Return all tuples of 1..depth columns, the short ones first."""
-    a = len(cardinalities)
-    parts = [list_tuples(a, k) for k in range(1, depth + 1)]
-    padded = [np.pad(p, ((0, 0), (0, depth - p.shape[1])), constant_values=NONE) for p in parts]
-    return Terms(np.concatenate(padded), np.asarray(cardinalities, np.int64))
+    members = stack_tuples([list_tuples(len(cardinalities), k) for k in range(1, depth + 1)])
+    return Terms(members, np.asarray(cardinalities, np.int64))
 
 
 def list_children(parents: Plan, joints: Plan | None) -> Joints:

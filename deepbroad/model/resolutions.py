@@ -8,7 +8,7 @@ from math import comb, floor, log2
 import numpy as np
 
 from deepbroad.model.generative import partition_weights
-from deepbroad.model.terms import NONE, Terms, list_tuples
+from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
 # Bins of a number at most, as a power of two, in tuples of one, two and three attributes or more.
 MAX_LEVELS = (8, 5, 3)
@@ -94,20 +94,17 @@ class Resolutions:
 
         `among` has the tuples of attributes of those orders that do not have all.
         """
-        depth = len(levels)
-        members, at = [], []
-        for order, most in enumerate(levels, start=1):
-            tuples, level = self.tuples(order, most, (among or {}).get(order))
-            padded = np.full((len(tuples), depth), NONE)
-            padded[:, :order] = tuples
-            members.append(padded)
-            at.append(level)
-        if not sum(map(len, at)):
+        found = [
+            self.tuples(order, most, (among or {}).get(order))
+            for order, most in enumerate(levels, start=1)
+        ]
+        if not any(len(tuples) for tuples, _ in found):
             # Nothing but columns of one value: a model has a table all the same.
-            members, at = [np.array([[0] + [NONE] * (depth - 1)])], [np.ones(1, np.int64)]
+            found[0] = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
+        members = stack_tuples([tuples for tuples, _ in found])
         return LevelledTerms(
-            Terms(np.concatenate(members), np.asarray(self.cardinalities, np.int64)),
-            np.concatenate(at),
+            Terms(members, np.asarray(self.cardinalities, np.int64)),
+            np.concatenate([level for _, level in found]),
             self.attributes,
         )
 

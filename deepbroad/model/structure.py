@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from deepbroad.model.dependence import Dependence
 from deepbroad.model.selection import descending
@@ -49,29 +50,19 @@ def dependence_tree(dependence: Dependence) -> Parents:
     >>> dependence_tree(Dependence(np.array([0.5, 0.1, 0.3]), conditional))
     [(), (0,), (1,)]
     """
-    n_columns = len(dependence.relevance)
     root = int(descending(dependence.relevance)[0])
-    places = rank_pairs(dependence.conditional)
-    parents: list[tuple[int, ...]] = [()] * n_columns
-    # Prim's algorithm: the best pair with one column inside the tree and one outside.
-    last = np.iinfo(places.dtype).max
-    nearest, cost = np.full(n_columns, root), places[root].copy()
-    cost[root] = last
-    for _ in range(n_columns - 1):
-        column = int(cost.argmin())
-        parents[column] = (int(nearest[column]),)
-        closer = (places[column] < cost) & (cost < last)
-        nearest[closer], cost[closer] = column, places[column, closer]
-        cost[column] = last
-    return parents
+    # Places are all different, so that there is one such tree; to SciPy a 0 is no edge.
+    tree = minimum_spanning_tree(rank_pairs(dependence.conditional))
+    _, before = breadth_first_order(tree, root, directed=False)
+    return [(int(column),) if column >= 0 else () for column in before]
 
 
 def rank_pairs(conditional: np.ndarray) -> np.ndarray:
-    """Return the place of each pair from the largest information to the smallest, symmetric."""
+    """Return the place of each pair, from 1 for the largest information; symmetric, 0 on itself."""
     n_columns = len(conditional)
     upper = np.triu_indices(n_columns, 1)
     places = np.zeros((n_columns, n_columns), np.int64)
-    places[upper] = np.argsort(descending(conditional[upper]))
+    places[upper] = 1 + np.argsort(descending(conditional[upper]))
     return places + places.T
 
 

@@ -128,6 +128,14 @@ class Terms(FieldsOnly):
         return np.repeat(values, self.sizes)
 
 
+def stack_tuples(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return tuples of several orders, (m, order) each, as the members of one set of terms."""
+    depth = max(part.shape[1] for part in parts)
+    return np.concatenate(
+        [np.pad(part, ((0, 0), (0, depth - part.shape[1])), constant_values=NONE) for part in parts]
+    )
+
+
 def list_tuples(a: int, n: int) -> np.ndarray:
     """Return all tuples of n of 0..a-1, ascending, in lexicographic order, (C(a, n), n)."""
     members = np.empty((comb(a, n), n), np.int64)
