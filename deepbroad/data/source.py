@@ -1,9 +1,15 @@
 """Coded rows, block by block: the contract between data, wherever it lies, and the engine."""
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+
+from deepbroad.kernels.threads import Threads
+
+Result = TypeVar("Result")
+# Makes one result of two that stand next to each other.
+Join = Callable[[Any, Any], Any]
 
 # 64 Ki rows of a few dozen uint8 columns and their scores fit into a second-level cache.
 BLOCK_ROWS = 65536
@@ -36,20 +42,32 @@ class Block(NamedTuple):
     items: RowItems | None = None
 
 
-class Source(Protocol):
-    """Rows that can be gone through any number of times, always in the same blocks.
+class Held(Protocol):
+    """Objects that were made of the parts of a source, each beside its part."""
 
-    Where a block ends may depend on the data and its files, never on the number of threads or
+    def reduce(self, *arguments: Any, join: Join) -> Any:
+        """Call each object with the arguments, and join the results in the order of the parts."""
+
+
+class Source(Protocol):
+    """Rows that can be gone through any number of times, in one part or several.
+
+    A part is an `ArraySource`; only functions that are sent to the parts see their rows. Where a
+    part or a block ends may depend on the data and its files, never on the number of threads or
     workers: sums over blocks are then the same bit for bit.
     """
 
     @property
     def n_rows(self) -> int:
-        """How many rows all blocks have together."""
+        """How many rows all parts have together."""
 
     @property
     def n_given(self) -> int:
         """How many rows they were before identical ones were merged."""
+
+    @property
+    def n_weighted(self) -> int:
+        """How many rows are not as if absent."""
 
     @property
     def n_classes(self) -> int:
@@ -63,12 +81,65 @@ class Source(Protocol):
     def attributes(self) -> np.ndarray:
         """The attribute that each code column belongs to, int64, ascending."""
 
-    def blocks(self) -> Iterator[Block]:
-        """Go through all rows, in order."""
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some rows may have other weights than 1."""
+
+    @property
+    def resident(self) -> bool:
+        """Whether the rows take memory of this process."""
+
+    def reduce(
+        self, function: Callable[..., Result], *arguments: Any, join: Join, threads: Threads
+    ) -> Result:
+        """Return function(part, *arguments, threads) of each part, joined in their order."""
+
+    def hold(self, make: Callable[..., Any], *arguments: Any, threads: Threads) -> Held:
+        """Make an object of each part, make(part, *arguments, threads), and keep it there."""
+
+    def convert(
+        self, function: Callable[..., "ArraySource"], *arguments: Any, threads: Threads
+    ) -> "Source":
+        """Return the source whose parts are function(part, *arguments, threads)."""
+
+    def take(self, rows: np.ndarray) -> "ArraySource":
+        """Return some of the rows, given by number, as a source in memory."""
+
+    def draw(self, count: int, random: np.random.Generator) -> "ArraySource":
+        """Return so many rows of weight, drawn at random, in memory, or all if there are less."""
+
+
+class Store(Protocol):
+    """Where the arrays of a source lie."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Return a new array of any content."""
+
+
+class Memory:
+    """Arrays in memory."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Return a new array of any content."""
+        return np.empty(shape, dtype)
+
+
+MEMORY = Memory()
+
+
+class HeldHere:
+    """One object in this process."""
+
+    def __init__(self, thing: Callable[..., Any]) -> None:
+        self._thing = thing
+
+    def reduce(self, *arguments: Any, join: Join) -> Any:
+        """Call the object; there is nothing to join."""
+        return self._thing(*arguments)
 
 
 class ArraySource:
-    """Rows in memory; blocks are views of `BLOCK_ROWS` rows.
+    """Rows in arrays, one part; blocks are views of `BLOCK_ROWS` rows.
 
     Parameters
     ----------
@@ -82,6 +153,8 @@ class ArraySource:
         How many rows these were before identical ones were merged.
     attributes : array of shape (n_columns,), optional
         The attribute that each code column belongs to, ascending; by default each has its own.
+    store : Store, optional
+        Where the arrays lie, and those that are made of them row by row; in memory unless told.
 
     Examples
     --------
@@ -101,8 +174,9 @@ class ArraySource:
         items: RowItems | None = None,
         n_given: int | None = None,
         attributes: np.ndarray | None = None,
+        store: Store = MEMORY,
     ) -> None:
-        self.codes, self.items = codes, items
+        self.codes, self.items, self.store = codes, items, store
         self.labels = np.asarray(labels).astype(
             np.min_scalar_type(max(n_classes - 1, 0)), copy=False
         )
@@ -133,8 +207,39 @@ class ArraySource:
             return np.arange(self.n_rows)
         return np.flatnonzero(self.weights > 0)
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights of their own."""
+        return self.weights is not None
+
+    @property
+    def n_weighted(self) -> int:
+        """How many rows have a weight above 0."""
+        return self.n_rows if self.weights is None else int(np.count_nonzero(self.weights > 0))
+
+    @property
+    def resident(self) -> bool:
+        """Whether the arrays are in memory, not in files."""
+        return isinstance(self.store, Memory)
+
+    def reduce(
+        self, function: Callable[..., Result], *arguments: Any, join: Join, threads: Threads
+    ) -> Result:
+        """Return function(self, *arguments, threads)."""
+        return function(self, *arguments, threads)
+
+    def hold(self, make: Callable[..., Any], *arguments: Any, threads: Threads) -> Held:
+        """Make an object of these rows."""
+        return HeldHere(make(self, *arguments, threads))
+
+    def convert(
+        self, function: Callable[..., "ArraySource"], *arguments: Any, threads: Threads
+    ) -> "ArraySource":
+        """Return function(self, *arguments, threads)."""
+        return function(self, *arguments, threads)
+
     def take(self, rows: np.ndarray) -> "ArraySource":
-        """Return some of the rows, given by number, as a source of its own."""
+        """Return some of the rows, given by number, as a source in memory."""
         if self.items is not None:
             raise AssertionError("rows are taken before items are listed")
         return ArraySource(
@@ -145,6 +250,16 @@ class ArraySource:
             weights=None if self.weights is None else self.weights[rows],
             attributes=self.attributes,
         )
+
+    def draw(self, count: int, random: np.random.Generator) -> "ArraySource":
+        """Return so many rows of weight, drawn at random, in memory, or all if there are less."""
+        if self.n_weighted > count:
+            # A number of rows takes no memory, where a list of them could take a lot.
+            among = self.n_rows if self.weights is None else self.rows_of_weight
+            return self.take(np.sort(random.choice(among, count, replace=False)))
+        if self.n_weighted == self.n_rows and self.resident:
+            return self
+        return self.take(self.rows_of_weight)
 
     def blocks(self) -> Iterator[Block]:
         """Go through all rows, in order."""

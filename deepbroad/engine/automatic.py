@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.estimate import estimate_fit, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.planning import Planner
@@ -33,6 +33,10 @@ logger = logging.getLogger("deepbroad")
 DEPTHS = (1, 2, 3)
 # Rows that the choice looks at; `refinement` carries what it finds over to more.
 MAX_ROWS = 30_000
+# Rows that the refinement looks at where they are not in memory, and vectors of their length that
+# it takes.
+MAX_REFINED = 1_000_000
+ROW_VECTORS = 6
 # Folds, and how often they are drawn anew, for so many rows at most.
 FOLDS = ((300, 5, 2), (3_000, 5, 1))
 SHARE_HELD = 5
@@ -85,7 +89,7 @@ class Automatic:
 
     Parameters
     ----------
-    source : ArraySource
+    source : Source
         Rows of code columns, identical ones not merged.
     family : Family
         Start and target; strengths are chosen.
@@ -105,7 +109,7 @@ class Automatic:
 
     def __init__(
         self,
-        source: ArraySource,
+        source: Source,
         family: Family,
         *,
         depths: Sequence[int],
@@ -128,8 +132,7 @@ class Automatic:
         self.resolutions = Resolutions(source.attributes, source.cardinalities)
         self.depths = [depth for depth in depths if depth <= self.resolutions.n_attributes]
         random = np.random.default_rng(seed)
-        rows = draw_rows(source, random)
-        self.sample = source if rows is None else source.take(rows)
+        self.sample = source.draw(MAX_ROWS, random)
         self.held = draw_folds(self.sample, random)
 
     def choose(self) -> Choice:
@@ -171,10 +174,15 @@ class Automatic:
 
         That may take as long again as the choice itself.
         """
-        if self.sample.n_rows == len(self.source.rows_of_weight):
+        if self.sample.n_rows == self.source.n_weighted:
             return 1.0
+        source = self.source
+        if not isinstance(source, ArraySource) or not source.resident:
+            per_row = 8.0 * ROW_VECTORS + len(source.cardinalities)
+            count = min(MAX_REFINED, int(self.memory_limit / 4 / per_row))
+            source = source.draw(max(count, MAX_ROWS), np.random.default_rng(self.seed))
         return find_factor(
-            self.source,
+            source,
             levelled.terms,
             self.family.shared_out(levelled.shares, 0.0),
             strength,
@@ -229,7 +237,7 @@ class Automatic:
             levelled,
             most=most,
             deadline=self.deadline,
-            rows=len(self.source.rows_of_weight),
+            rows=self.source.n_weighted,
         )
         return search, search.run(start), levelled, validation
 
@@ -253,7 +261,7 @@ class Automatic:
 
 
 def list_terms(
-    source: ArraySource,
+    source: Source,
     depth: int,
     *,
     exact: bool,
@@ -268,7 +276,7 @@ def list_terms(
     if exact:
         chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
     resolutions = Resolutions(source.attributes, source.cardinalities)
-    levels = choose_levels(len(source.rows_of_weight), depth)
+    levels = choose_levels(source.n_weighted, depth)
     count = resolutions.count_terms(levels) if among is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
         raise MemoryError(
@@ -279,18 +287,10 @@ def list_terms(
     return resolutions.terms(levels, chosen)
 
 
-def has_many_terms(source: ArraySource, depth: int) -> bool:
+def has_many_terms(source: Source, depth: int) -> bool:
     """Tell whether a depth has too many terms to be tried."""
-    levels = choose_levels(len(source.rows_of_weight), depth)
+    levels = choose_levels(source.n_weighted, depth)
     return Resolutions(source.attributes, source.cardinalities).count_terms(levels) > MAX_TERMS
-
-
-def draw_rows(source: ArraySource, random: np.random.Generator) -> np.ndarray | None:
-    """Return the rows that the choice looks at, ascending; None for all."""
-    rows = source.rows_of_weight
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(random.choice(rows, MAX_ROWS, replace=False))
-    return None if len(rows) == source.n_rows else rows
 
 
 def draw_folds(sample: ArraySource, random: np.random.Generator) -> list[np.ndarray]:

@@ -20,6 +20,9 @@ from deepbroad.solvers.lbfgs import SMALL
 FLOOR = 100_000
 # Vectors of numbers that reading and discretising a column, or hashing rows, holds at a time.
 COLUMN_VECTORS = 6
+# Bytes that reading files takes whatever is in them, and copies of a batch of rows on the way.
+READING = 64_000_000
+BATCH_COPIES = 3
 # Copies of a sample of the rows that planning works on.
 SAMPLE_COPIES = 6
 # The solver's point, its gradient, and both of the next trial, in double precision.
@@ -46,6 +49,8 @@ class Footprint:
         Bytes of a number in tables, and of a count.
     double : bool
         Whether sums over blocks are kept in double precision beside.
+    resident : bool
+        Whether rows are in memory; those in files take that of some blocks only.
     """
 
     given: float
@@ -63,6 +68,7 @@ class Footprint:
     item: int
     whole: int
     double: bool
+    resident: bool = True
 
     @classmethod
     def of(cls, source: Source, plan: Plan, reached: float) -> "Footprint":
@@ -95,12 +101,13 @@ class Footprint:
             reached=reached,
             entries=entries,
             item_entries=items,
-            held=rows * (coded + item_rows + 10.0) + direct,
+            held=(rows if source.resident else 0) * (coded + item_rows + 10.0) + direct,
             listed=listed_bytes(len(terms), depth, plan.n_tables),
             item=item,
             whole=4 if rows < 2**24 else 8,
             double=item == 8
             or (rows > BLOCK_ROWS and entries * 8 <= BLOCK_ROWS * max(plan.n_tables, 1)),
+            resident=source.resident,
         )
 
     @classmethod
@@ -125,18 +132,26 @@ class Footprint:
         return cls(
             source.n_given, source.n_rows, columns, source.n_classes, len(terms), depth,
             reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 4, 4, False,
+            source.resident,
         )  # fmt: skip
 
     @property
     def encoding(self) -> float:
         """Bytes while columns are read, discretised and coded, and rows merged."""
-        return self.given * (self.columns + 8.0 * COLUMN_VECTORS)
+        if self.resident:
+            return self.given * (self.columns + 8.0 * COLUMN_VECTORS)
+        return READING + min(self.given, BLOCK_ROWS) * 8.0 * self.columns * BATCH_COPIES
 
     @property
     def planning(self) -> float:
         """Bytes while samples of the rows are looked at."""
         sample = min(self.rows, SAMPLE_ROWS, MAX_SAMPLE / self.columns)
-        return self.columns * (self.rows + SAMPLE_COPIES * sample) + self.listed
+        return self.columns * SAMPLE_COPIES * sample + self._coded + self.listed
+
+    @property
+    def _coded(self) -> float:
+        """Bytes of the rows in code columns."""
+        return self.rows * self.columns if self.resident else 0.0
 
     @property
     def counts(self) -> float:
@@ -189,7 +204,7 @@ class Footprint:
             phases += [self.solving(history), self.finishing]
         else:
             phases.append(self.counts + 3 * self.item * self.cells * self.n_classes)
-        planned = self.rows * self.columns + self.held + self.listed + max(phases)
+        planned = self._coded + self.held + self.listed + max(phases)
         return max(self.unavoidable, FLOOR + max(self.planning, planned))
 
 

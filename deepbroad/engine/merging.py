@@ -4,6 +4,7 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource
 from deepbroad.kernels.rows import FREE, hash_rows, number_rows, same_rows
+from deepbroad.kernels.threads import Threads
 
 # Rows of unequal weights cost a little more each; merging fewer than this share would not pay.
 WORTH = 0.25
@@ -11,10 +12,18 @@ WORTH = 0.25
 MIN_ROWS = 8192
 
 
+def merge_part(part: ArraySource, threads: Threads) -> ArraySource:
+    """Return a part with identical rows merged, if that pays."""
+    return merge_rows(part)
+
+
 def merge_rows(source: ArraySource) -> ArraySource:
-    """Return the source with identical rows of a class merged, or as it is if they are few."""
+    """Return the source with identical rows of a class merged, or as it is if they are few.
+
+    Rows in files stay as they are: finding those that are identical would take memory for each.
+    """
     n_rows = source.n_rows
-    if n_rows < MIN_ROWS:
+    if n_rows < MIN_ROWS or not source.resident:
         return source
     hashes = np.empty(n_rows, np.uint64)
     hash_rows(source.codes, source.labels, hashes)

@@ -5,10 +5,11 @@ their order: so the number of threads changes no bit of any result.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.data.source import BLOCK_ROWS, Block, Source
+from deepbroad.data.source import BLOCK_ROWS, ArraySource, Block, Source
 from deepbroad.engine.fused import FusedTables
 from deepbroad.kernels.cells import collect_cells, place_cells
 from deepbroad.kernels.lookup import TILE, scatter_rows, score_rows
@@ -81,27 +82,35 @@ class Scatter:
 
 
 def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of each class (C,) and of each cell and class (n_cells, C).
+    """Return the weight of each class (C,) and of each cell and class (n_cells, C)."""
+    class_counts, counts = source.reduce(count_part, plan, join=add_counts, threads=threads)
+    # Whole numbers up to 2^24 are exact in single precision, and half as large.
+    small = not source.is_weighted and source.n_rows < 2**24
+    return class_counts, counts.astype(np.float32) if small else counts.copy()
 
-    Counting is scattering one-hot labels.
-    """
-    width = lane_count(source.n_classes)
-    scatter = Scatter(plan, source.n_rows, width, np.dtype(np.float64), threads)
-    class_counts = np.zeros(source.n_classes)
-    one_hot = np.empty((min(source.n_rows, BLOCK_ROWS), width))
-    for block in source.blocks():
+
+def count_part(part: ArraySource, plan: Plan, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
+    """Count the rows of a part, in double precision: scatter one-hot labels."""
+    width = lane_count(part.n_classes)
+    scatter = Scatter(plan, part.n_rows, width, np.dtype(np.float64), threads)
+    class_counts = np.zeros(part.n_classes)
+    one_hot = np.empty((min(part.n_rows, BLOCK_ROWS), width))
+    for block in part.blocks():
         rows = len(block.labels)
         weights = 1.0 if block.weights is None else block.weights
         one_hot[:rows] = 0.0
         one_hot[np.arange(rows), block.labels] = weights
-        class_counts += one_hot[:rows, : source.n_classes].sum(axis=0)
+        class_counts += one_hot[:rows, : part.n_classes].sum(axis=0)
         scatter.add(block, one_hot[:rows].reshape(-1))
     scatter.tables.reduce()
-    counts = scatter.tables.cells.reshape(-1, width)[:, : source.n_classes]
-    # Whole numbers up to 2^24 are exact in single precision, and half as large.
-    whole = all(block.weights is None for block in source.blocks())
-    small = whole and source.n_rows < 2**24
-    return class_counts, counts.astype(np.float32) if small else counts.copy()
+    return class_counts, scatter.tables.cells.reshape(-1, width)[:, : part.n_classes]
+
+
+def add_counts(
+    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counts of two parts together."""
+    return first[0] + second[0], first[1] + second[1]
 
 
 def score_block(
@@ -115,7 +124,7 @@ def score_block(
 
 
 def score_source(
-    source: Source, model: ScoreTables, chosen: np.ndarray, threads: Threads
+    source: ArraySource, model: ScoreTables, chosen: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Return the scores (rows, C - 1), relative to class 0, of chosen rows of a coded source."""
     n_scores = model.n_classes - 1
@@ -134,13 +143,11 @@ def score_source(
     return np.concatenate(found)
 
 
-class LossPass:
-    """Loss and gradient over all rows, for given class scores and cell parameters.
+class PassDesign(NamedTuple):
+    """What a pass over rows needs to know beside them.
 
-    Parameters
+    Attributes
     ----------
-    source : Source
-        Blocks whose codes are those of the plan's groups.
     plan : Plan
         The fused tables.
     reached : ndarray of shape (n_reached,)
@@ -151,36 +158,38 @@ class LossPass:
         Scores of cells that are no parameters; None means 0.
     dtype : dtype
         float32, or float64 where precision matters more than speed.
-    loss : Loss
-        The log loss unless told.
+    """
+
+    plan: Plan
+    reached: np.ndarray
+    scale: np.ndarray
+    fixed: np.ndarray | None
+    dtype: np.dtype
+
+
+class Sums(NamedTuple):
+    """Σ ω·loss, its gradient by class score (C,) and by parameter (n_reached, C)."""
+
+    loss: float
+    classes: np.ndarray
+    cells: np.ndarray
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Return the sums over both parts."""
+        return Sums(self.loss + other.loss, self.classes + other.classes, self.cells + other.cells)
+
+
+class LossPass:
+    """Loss and gradient over all rows of a source in the plan's groups, wherever they are.
+
+    `loss` is what rows lose, the log loss unless told.
     """
 
     def __init__(
-        self,
-        source: Source,
-        plan: Plan,
-        *,
-        reached: np.ndarray,
-        scale: np.ndarray,
-        fixed: np.ndarray | None,
-        dtype: np.dtype,
-        threads: Threads,
-        loss: Loss = LOG_LOSS,
+        self, source: Source, design: PassDesign, threads: Threads, loss: Loss = LOG_LOSS
     ) -> None:
-        self.source, self.plan, self.threads, self.loss = source, plan, threads, loss
-        self.reached, self.scale = reached, scale
-        self.n_scores = source.n_classes - 1
-        self.width = lane_count(self.n_scores)
-        self.tables = FusedTables(plan, self.width, dtype, threads)
-        if fixed is not None:
-            relative = self.tables.cells.reshape(-1, self.width)[:, : self.n_scores]
-            np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
-        self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
-        rows = min(source.n_rows, BLOCK_ROWS)
-        self._ranges = split_range(len(reached), threads.count, MIN_ROWS)
-        self._values = np.zeros(rows * self.width, dtype)
-        self._ones = np.ones(rows)
-        self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
+        self.loss = loss
+        self._parts = source.hold(PartPass, design, threads=threads)
 
     def __call__(
         self, class_scores: np.ndarray, parameters: np.ndarray, gradient: np.ndarray
@@ -189,6 +198,41 @@ class LossPass:
 
         The gradient by parameter (n_reached, C) goes into `gradient`.
         """
+        loss, classes, cells = self._parts.reduce(
+            class_scores, parameters, self.loss, gradient, join=Sums.plus
+        )
+        if cells is not gradient:  # it was summed elsewhere
+            gradient[:] = cells
+        return loss, classes
+
+
+class PartPass:
+    """Loss and gradient over the rows of a part, for given class scores and cell parameters."""
+
+    def __init__(self, source: ArraySource, design: PassDesign, threads: Threads) -> None:
+        plan, self.reached, self.scale, fixed, dtype = design
+        self.source, self.plan, self.threads = source, plan, threads
+        self.n_scores = source.n_classes - 1
+        self.width = lane_count(self.n_scores)
+        self.tables = FusedTables(plan, self.width, dtype, threads)
+        if fixed is not None:
+            relative = self.tables.cells.reshape(-1, self.width)[:, : self.n_scores]
+            np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
+        self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
+        rows = min(source.n_rows, BLOCK_ROWS)
+        self._ranges = split_range(len(self.reached), threads.count, MIN_ROWS)
+        self._values = np.zeros(rows * self.width, dtype)
+        self._ones = np.ones(rows)
+        self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
+
+    def __call__(
+        self,
+        class_scores: np.ndarray,
+        parameters: np.ndarray,
+        loss: Loss,
+        gradient: np.ndarray,
+    ) -> Sums:
+        """Return the sums over the rows; those by parameter are written into `gradient`."""
         self.threads.run(
             [
                 partial(
@@ -204,7 +248,7 @@ class LossPass:
         base[: self.n_scores] = class_scores[1:] - class_scores[0]
         sums = np.zeros(1 + self.n_scores)
         for block in self.source.blocks():
-            sums += self._run_block(block, base)
+            sums += self._run_block(block, base, loss)
         self.scatter.tables.reduce()
         self.threads.run(
             [
@@ -215,9 +259,9 @@ class LossPass:
                 for a, b in self._ranges
             ]
         )  # fmt: skip
-        return float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]])
+        return Sums(float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]]), gradient)
 
-    def _run_block(self, block: Block, base: np.ndarray) -> np.ndarray:
+    def _run_block(self, block: Block, base: np.ndarray, loss: Loss) -> np.ndarray:
         """Score a block's rows, take their loss and scatter their residuals; return the sums."""
         rows = len(block.labels)
         weights = self._ones if block.weights is None else block.weights
@@ -225,7 +269,7 @@ class LossPass:
         parts = self.threads.count if busy else 1
         self.threads.run(
             [
-                partial(self._residuals, block, weights, base, a, b)
+                partial(self._residuals, block, weights, base, loss, a, b)
                 for a, b in split_range(rows, parts, TILE)
             ]
         )
@@ -234,7 +278,13 @@ class LossPass:
         return sums
 
     def _residuals(
-        self, block: Block, weights: np.ndarray, base: np.ndarray, start: int, stop: int
+        self,
+        block: Block,
+        weights: np.ndarray,
+        base: np.ndarray,
+        loss: Loss,
+        start: int,
+        stop: int,
     ) -> None:
         """Write the residuals of rows start..stop of a block, and their sums by tile."""
         # A few tiles at a time, so that their scores are still in the cache for the loss.
@@ -243,6 +293,4 @@ class LossPass:
             values = self._values[low * self.width : high * self.width]
             lanes = lanes_for(self.width)
             score_block(block, low, high, self.tables, base, values)
-            self.loss.rows(
-                values, low, high, block.labels, weights, self.n_scores, self._partial, lanes
-            )
+            loss.rows(values, low, high, block.labels, weights, self.n_scores, self._partial, lanes)

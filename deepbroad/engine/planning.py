@@ -12,7 +12,15 @@ from deepbroad.engine.sampling import common_codes, mean_sets, sample_codes
 from deepbroad.engine.workload import ITEM_LOOKUP, Workload
 from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.groups import code_dtype, observe_groups, observe_tuples
+from deepbroad.model.groups import (
+    Group,
+    KeyWeights,
+    code_dtype,
+    frequent_tuples,
+    observe_groups,
+    unite_groups,
+    weigh_tuples,
+)
 from deepbroad.model.plan import Plan
 from deepbroad.model.planner import MAX_COLUMNS, plan_groups
 from deepbroad.model.terms import NONE, Terms
@@ -49,18 +57,16 @@ class Planner:
         small: int | None = None,
     ) -> None:
         threads = threads or Threads(1)
-        self.source, self.terms = source, terms
+        self.source, self.terms, self.threads = source, terms, threads
         is_compact = np.zeros(len(terms), bool)
         if compact:
             is_compact = choose_compact(terms, source, threads, small)
         chosen = np.flatnonzero(is_compact).tolist()
-        tuples = observe_tuples(
-            [terms.tuple(term) for term in chosen],
-            terms.cardinalities,
-            source.blocks(),
-            min_count,
-            threads,
-        )
+        columns = [terms.tuple(term) for term in chosen]
+        found: list[KeyWeights] = []
+        if chosen:
+            found = source.reduce(weigh_part, columns, join=join_weights, threads=threads)
+        tuples = frequent_tuples(columns, terms.cardinalities, found, min_count)
         self._compact = dict(zip(chosen, tuples, strict=True))
         self._dense = terms.members[~is_compact]
         self._used = np.unique(self._dense[self._dense != NONE])
@@ -113,7 +119,8 @@ class Planner:
 
     def items(self) -> Plan | None:
         """Return the plan with sets of items, if rows have few enough of them to be worth it."""
-        if not len(self._dense) or not self._sample.size:
+        # The items of rows are held in memory.
+        if not len(self._dense) or not self._sample.size or not self.source.resident:
             return None
         common = common_codes(self._sample)
         depth = self._dense.shape[1]
@@ -147,16 +154,49 @@ class Planner:
         return items if times[1] < times[0] else fused
 
     def _grouped(self, partition: list[tuple[int, ...]]) -> Plan:
-        blocks = (block.codes for block in self.source.blocks())
-        groups = observe_groups(partition, self.terms.cardinalities, blocks)
+        groups = self.source.reduce(
+            observe_part, partition, join=unite_groups, threads=self.threads
+        )
         return Plan.of(self.terms, groups, self._compact)
 
 
-def group_source(source: Source, plan: Plan, threads: Threads | None = None) -> ArraySource:
+def observe_part(
+    part: ArraySource, partition: list[tuple[int, ...]], threads: Threads
+) -> tuple[Group, ...]:
+    """Return the groups of a partition of the columns with the joint values of a part."""
+    blocks = (block.codes for block in part.blocks()) if any(map(is_joint, partition)) else ()
+    return observe_groups(partition, part.cardinalities, blocks)
+
+
+def is_joint(columns: tuple[int, ...]) -> bool:
+    """Tell whether there is anything to observe: a single column has all its values."""
+    return len(columns) > 1
+
+
+def weigh_part(
+    part: ArraySource, tuples: list[tuple[int, ...]], threads: Threads
+) -> list[KeyWeights]:
+    """Return the joint values of tuples of columns that a part shows, and their weights."""
+    return weigh_tuples(tuples, part.cardinalities, part.blocks(), threads)
+
+
+def join_weights(first: list[KeyWeights], second: list[KeyWeights]) -> list[KeyWeights]:
+    """Return the joint values of two parts."""
+    for a, b in zip(first, second, strict=True):
+        a.join(b.keys, b.weights)
+    return first
+
+
+def group_source(source: Source, plan: Plan, threads: Threads | None = None) -> Source:
     """Return the source with its rows coded in the plan's groups."""
-    threads = threads or Threads(1)
-    codes = np.empty((len(plan.groups), source.n_rows), code_dtype(plan.groups))
-    labels, weights, items, at = [], [], [], 0
+    return source.convert(group_part, plan, threads=threads or Threads(1))
+
+
+def group_part(source: ArraySource, plan: Plan, threads: Threads) -> ArraySource:
+    """Return a part with its rows coded in the plan's groups."""
+    shape = len(plan.groups), source.n_rows
+    codes = source.store.empty(shape, code_dtype(plan.groups))
+    items, at = [], 0
     for block in source.blocks():
         rows = len(block.labels)
         # Rows of weight 0 may have no code; they count for nothing, so any code will do.
@@ -169,18 +209,16 @@ def group_source(source: Source, plan: Plan, threads: Threads | None = None) -> 
         )
         if plan.items is not None:
             items.append(plan.items.rows(block.codes)[0])
-        labels.append(block.labels)
-        if block.weights is not None:
-            weights.append(block.weights)
         at += rows
     return ArraySource(
         codes,
-        np.concatenate(labels),
+        source.labels,
         n_classes=source.n_classes,
         cardinalities=np.array([group.size for group in plan.groups]),
-        weights=np.concatenate(weights) if weights else None,
+        weights=source.weights,
         items=join_items(items) if items else None,
         n_given=source.n_given,
+        store=source.store,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.passes import score_source
 from deepbroad.engine.training import Training
 from deepbroad.kernels.rows import hash_rows
@@ -50,7 +50,7 @@ def fit_log_odds(
     *,
     callbacks: Sequence[Callback] = (),
     warm: ScoreTables | None = None,
-    rows: ArraySource | None = None,
+    rows: Source | None = None,
 ) -> Fit:
     """Return the model that minimises the objective, multiplied by a temperature if it needs one.
 
@@ -64,9 +64,11 @@ def fit_log_odds(
         return Fit(*fitted, 1.0)
     sample = Sample()
     splits = bool(training.smoothing) or not family.generative
-    for held in hold_out(rows or training.source) if splits else []:
+    for held in (
+        hold_out(rows if isinstance(rows, ArraySource) else training.rows) if splits else []
+    ):
         part, solution = training.reweighted(
-            row_weights(training.source) - held.weights
+            row_weights(training.rows) - held.weights
         ).discriminative(family, solver, callbacks=callbacks, loss=loss)
         sample.add(part, training, held)
         if solution.status in ("stopped", "interrupted"):
@@ -79,7 +81,7 @@ def fit_log_odds(
         family, solver, callbacks=callbacks, warm=warm, loss=loss
     )
     if not splits:
-        sample.add(tables, training, Held(row_weights(training.source), training.source.n_rows))
+        sample.add(tables, training, Held(row_weights(training.rows), training.rows.n_rows))
     temperature = sample.temperature()
     return Fit(tables.scaled(temperature), solution, temperature)
 
@@ -103,8 +105,8 @@ class Sample:
     def add(self, tables: ScoreTables, training: Training, held: Held) -> None:
         """Score the rows that are held out by tables that were fitted to the rest."""
         rows = held.weights > 0
-        self._scores.append(score_source(training.source, tables, rows, training.threads))
-        self._labels.append(training.source.labels[rows])
+        self._scores.append(score_source(training.rows, tables, rows, training.threads))
+        self._labels.append(training.rows.labels[rows])
         self._weights.append(held.weights[rows])
         self._n_rows += held.n_rows
 

@@ -6,8 +6,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource
-from deepbroad.engine.passes import LossPass, count_cells
+from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.passes import LossPass, PassDesign, count_cells
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
 from deepbroad.model.family import Family, PerTerm, spread
@@ -28,7 +28,7 @@ class Training:
 
     Parameters
     ----------
-    source : ArraySource
+    source : Source
         Rows coded in the plan's groups.
     min_count : float
         Joint values of less weight are as if no row had them.
@@ -36,7 +36,7 @@ class Training:
 
     def __init__(
         self,
-        source: ArraySource,
+        source: Source,
         plan: Plan,
         *,
         smoothing: float,
@@ -52,9 +52,19 @@ class Training:
         if min_count > 1:
             self.counts[self.counts.sum(axis=1) < min_count] = 0.0
 
+    @property
+    def rows(self) -> ArraySource:
+        """The rows themselves, which must be in one place."""
+        if not isinstance(self.source, ArraySource):
+            raise ValueError(
+                "Probabilities of this loss need the scores of single rows, which a cluster keeps "
+                'to itself: fit with loss="log_loss", or bring the rows together.'
+            )
+        return self.source
+
     def reweighted(self, weights: np.ndarray) -> "Training":
         """Return the training set with other weights; rows of weight 0 are as if absent."""
-        source = self.source
+        source = self.rows
         return Training(
             ArraySource(
                 source.codes,
@@ -180,19 +190,16 @@ class Training:
         full_scale = self._full_scale(family, reached, scale) if family.generative else None
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
 
-    def loss_pass(
-        self, family: Family, design: Design, source: ArraySource | None = None
-    ) -> LossPass:
+    def loss_pass(self, family: Family, design: Design, source: Source | None = None) -> LossPass:
         """Return the pass over these rows, or over others in the plan's groups."""
-        return LossPass(
-            self.source if source is None else source,
+        known = PassDesign(
             self.plan,
-            reached=self.reached,
-            scale=design.scale,
-            fixed=self._fixed_scores(family) if np.any(self._fixed_weights(family)) else None,
-            dtype=self.dtype,
-            threads=self.threads,
+            self.reached,
+            design.scale,
+            self._fixed_scores(family) if np.any(self._fixed_weights(family)) else None,
+            self.dtype,
         )
+        return LossPass(self.source if source is None else source, known, self.threads)
 
     def design(self, family: Family) -> Design:
         """Return scale, start, target and strength of the cells that rows reach."""

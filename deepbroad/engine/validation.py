@@ -8,7 +8,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.merging import merge_rows
 from deepbroad.engine.passes import pass_dtype
-from deepbroad.engine.planning import group_source
+from deepbroad.engine.planning import group_part
 from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family, PerTerm
@@ -119,14 +119,14 @@ class Validation:
             rest[rows] = False
             train = merge_rows(source.take(np.flatnonzero(rest)))
             training = Training(
-                group_source(train, plan, threads),
+                group_part(train, plan, threads),
                 plan,
                 smoothing=smoothing,
                 dtype=pass_dtype(plan, train.n_rows),
                 threads=threads,
                 min_count=min_count,
             )
-            self.folds.append(Fold(training, group_source(source.take(rows), plan), family))
+            self.folds.append(Fold(training, group_part(source.take(rows), plan, threads), family))
 
     def loss(self, strength: PerTerm, solver: Solver) -> float:
         """Return the mean held-out loss of models of these strengths."""

@@ -18,7 +18,7 @@ from deepbroad.data.table import read_table
 from deepbroad.data.weights import read_weights
 from deepbroad.engine.estimate import Estimate
 from deepbroad.engine.memory import format_bytes, parse_limit
-from deepbroad.engine.merging import merge_rows
+from deepbroad.engine.merging import merge_part
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import group_source
 from deepbroad.engine.provision import Wish, provide
@@ -206,7 +206,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         del columns
         coded = Coded(raw, encoding, n, limit, reset, threads)
         terms, structure = self._choose_terms(coded)
-        source = merge_rows(raw)
+        source = raw.convert(merge_part, threads=threads)
         del raw, coded
         wish = Wish(
             n,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import Source
 from deepbroad.estimators.parameters import check_count
 from deepbroad.estimators.structured import StructuredClassifier
 from deepbroad.kernels.threads import Threads
@@ -136,7 +136,7 @@ class KDBClassifier(StructuredClassifier):
         if check_count("k", self.k, least=0) > MAX_PARENTS:
             raise ValueError(f"k must be at most {MAX_PARENTS}, got {self.k}.")
 
-    def _learn_parents(self, source: ArraySource, threads: Threads) -> Parents:
+    def _learn_parents(self, source: Source, threads: Threads) -> Parents:
         if self.k == 0:
             return [()] * len(source.cardinalities)
         return dependence_order(dependence_of(source, threads), int(self.k))

@@ -5,7 +5,7 @@ from typing import Any
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import Source
 from deepbroad.engine.provision import Provision
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.plan import Plan
@@ -17,7 +17,7 @@ class Coded:
 
     Attributes
     ----------
-    source : ArraySource
+    source : Source
         Identical rows are not merged yet.
     encoding : Encoding
     depth : int
@@ -30,7 +30,7 @@ class Coded:
     threads : Threads
     """
 
-    source: ArraySource
+    source: Source
     encoding: Encoding
     depth: int
     limit: float
@@ -44,7 +44,7 @@ class Prepared:
 
     labels: Labels
     encoding: Encoding
-    source: ArraySource
+    source: Source
     provision: Provision
     depth: int
     structure: Any = None  # what the terms were chosen by, in models that learn a structure

@@ -5,7 +5,7 @@ from typing import Any
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import Source
 from deepbroad.engine.training import Training
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import check_choice, check_depth
@@ -45,7 +45,7 @@ class StructuredClassifier(DiscriminativeClassifier):
     _small_table = 1 << 18
 
     @abstractmethod
-    def _learn_parents(self, source: ArraySource, threads: Threads) -> Parents:
+    def _learn_parents(self, source: Source, threads: Threads) -> Parents:
         """Return the code columns that each code column depends on beside the class."""
 
     @property

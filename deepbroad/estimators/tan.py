@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import Source
 from deepbroad.estimators.structured import StructuredClassifier
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.dependence import dependence_of
@@ -106,5 +106,5 @@ class TANClassifier(StructuredClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn_parents(self, source: ArraySource, threads: Threads) -> Parents:
+    def _learn_parents(self, source: Source, threads: Threads) -> Parents:
         return dependence_tree(dependence_of(source, threads))

@@ -1,7 +1,7 @@
 """Groups of code columns that are joined into one code, numbered over the joint values seen."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -167,6 +167,13 @@ def observe_groups(
     )
 
 
+def unite_groups(first: Sequence[Group], second: Sequence[Group]) -> tuple[Group, ...]:
+    """Return groups of the same columns with the joint values of both."""
+    return tuple(
+        replace(a, keys=np.union1d(a.keys, b.keys)) for a, b in zip(first, second, strict=True)
+    )
+
+
 def observe_tuples(
     tuples: Sequence[tuple[int, ...]],
     cardinalities: np.ndarray,
@@ -178,20 +185,45 @@ def observe_tuples(
 
     `min_count` up to 1 keeps every joint value that a row of any weight has.
     """
-    least = min_count if min_count > 1 else 0.0
-    groups = [
-        Group(np.array(columns), cardinalities[list(columns)], np.empty(0, np.int64), compact=True)
-        for columns in tuples
-    ]
+    seen = weigh_tuples(tuples, cardinalities, blocks, threads)
+    return frequent_tuples(tuples, cardinalities, seen, min_count)
+
+
+def weigh_tuples(
+    tuples: Sequence[tuple[int, ...]],
+    cardinalities: np.ndarray,
+    blocks: Iterable[Block],
+    threads: Threads | None = None,
+) -> list["KeyWeights"]:
+    """Return the joint values of each tuple of columns that blocks show, and their weights."""
+    groups = [empty_compact(columns, cardinalities) for columns in tuples]
     seen = [KeyWeights() for _ in groups]
     for block in blocks:
         weights = np.ones(len(block.labels)) if block.weights is None else block.weights
         (threads or Threads(1)).run(
             [partial(seen[g].add, group, block.codes, weights) for g, group in enumerate(groups)]
         )
+    return seen
+
+
+def frequent_tuples(
+    tuples: Sequence[tuple[int, ...]],
+    cardinalities: np.ndarray,
+    seen: Sequence["KeyWeights"],
+    min_count: float,
+) -> tuple[Group, ...]:
+    """Return one compact group per tuple of columns, as `observe_tuples` does."""
+    least = min_count if min_count > 1 else 0.0
     return tuple(
-        Group(group.columns, group.cardinalities, found.keys_of(least), compact=True)
-        for group, found in zip(groups, seen, strict=True)
+        replace(empty_compact(columns, cardinalities), keys=found.keys_of(least))
+        for columns, found in zip(tuples, seen, strict=True)
+    )
+
+
+def empty_compact(columns: tuple[int, ...], cardinalities: np.ndarray) -> Group:
+    """Return the compact group of some columns without any joint value."""
+    return Group(
+        np.array(columns), cardinalities[list(columns)], np.empty(0, np.int64), compact=True
     )
 
 
@@ -202,6 +234,11 @@ class KeyWeights:
         self.keys: np.ndarray = np.empty(0, np.int64)
         self.weights: np.ndarray = np.empty(0)
 
+    def join(self, keys: np.ndarray, weights: np.ndarray) -> None:
+        """Take in other keys."""
+        self.keys, place = np.unique(np.concatenate([self.keys, keys]), return_inverse=True)
+        self.weights = np.bincount(place, np.concatenate([self.weights, weights]), len(self.keys))
+
     def add(self, group: Group, codes: np.ndarray, weights: np.ndarray) -> None:
         """Take in a block of rows."""
         keys = group.key_rows(codes)
@@ -209,10 +246,7 @@ class KeyWeights:
         totals = np.zeros(len(slots))
         collect_distinct(keys, slots, totals, weights)
         taken = np.flatnonzero(slots != EMPTY)
-        both = np.concatenate([self.keys, slots[taken]])
-        self.keys, place = np.unique(both, return_inverse=True)
-        total = np.concatenate([self.weights, totals[taken]])
-        self.weights = np.bincount(place, total, len(self.keys))
+        self.join(slots[taken], totals[taken])
 
     def keys_of(self, least: float) -> np.ndarray:
         """Return the keys of at least so much weight, and of some, in order."""

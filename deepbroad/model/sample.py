@@ -45,23 +45,8 @@ def sample_rows(source: Source, n_tuples: int, budget: int = ROW_BUDGET) -> Samp
     bounds = np.arange(size + 1) * n_rows // max(size, 1)
     places = np.random.default_rng(0).random(size) * np.diff(bounds)
     positions = bounds[:-1] + places.astype(np.int64)
-    codes, labels, weights = [], [], []
-    begin = 0
-    for block in source.blocks():
-        end = begin + len(block.labels)
-        first, last = np.searchsorted(positions, [begin, end])
-        rows = positions[first:last] - begin
-        codes.append(block.codes if size == n_rows else np.take(block.codes, rows, axis=1))
-        labels.append(block.labels[rows])
-        if block.weights is not None:
-            weights.append(block.weights[rows])
-        begin = end
-    return Sample(
-        np.concatenate(codes, axis=1),
-        np.concatenate(labels),
-        np.concatenate(weights) if weights else None,
-        source.n_classes,
-    )
+    taken = source.take(positions)
+    return Sample(taken.codes, taken.labels, taken.weights, source.n_classes)
 
 
 def observe(sample: Sample, cardinalities: np.ndarray) -> Observations:

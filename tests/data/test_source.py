@@ -54,3 +54,46 @@ def test_shapes_must_agree():
         ArraySource(codes, np.zeros(5, int), 2, np.ones(2), np.ones(4))
     with pytest.raises(ValueError, match="cardinalities"):
         ArraySource(codes, np.zeros(5, int), 2, np.ones(3))
+
+
+def numbered(n_rows, weights=None, **options):
+    codes = np.arange(n_rows, dtype=np.uint16)[None]
+    return ArraySource(codes, np.arange(n_rows) % 3, 3, np.array([n_rows]), weights, **options)
+
+
+def test_rows_are_taken_by_number():
+    some = numbered(10, np.arange(10.0)).take(np.array([2, 7]))
+    np.testing.assert_array_equal(some.codes, [[2, 7]])
+    np.testing.assert_array_equal(some.labels, [2, 1])
+    np.testing.assert_array_equal(some.weights, [2.0, 7.0])
+
+
+def test_rows_are_drawn_once_each_in_order():
+    random = np.random.default_rng(0)
+    rows = numbered(100).draw(30, random).codes[0].astype(int)
+    assert len(rows) == 30
+    assert (np.diff(rows) > 0).all()
+    whole = numbered(100)
+    assert whole.draw(100, random) is whole
+
+
+def test_only_rows_of_weight_are_drawn():
+    random = np.random.default_rng(0)
+    weights = np.arange(100) % 2.0
+    assert (numbered(100, weights).draw(30, random).codes % 2 == 1).all()
+    np.testing.assert_array_equal(
+        numbered(100, weights).draw(50, random).codes[0], np.arange(1, 100, 2)
+    )
+
+
+class Elsewhere:
+    def empty(self, shape, dtype):
+        return np.empty(shape, dtype)
+
+
+def test_rows_that_are_not_in_memory_are_brought_there():
+    source = numbered(20, store=Elsewhere())
+    drawn = source.draw(30, np.random.default_rng(0))
+    assert not source.resident
+    assert drawn.resident
+    np.testing.assert_array_equal(drawn.codes, source.codes)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.passes import LossPass
+from deepbroad.engine.passes import LossPass, PassDesign
 from deepbroad.engine.planning import group_source
 from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
@@ -84,16 +84,8 @@ def objective_of(
         class_scale=class_scale,
         class_start=class_start,
     )
-    run_pass = LossPass(
-        training.source,
-        training.plan,
-        reached=reached,
-        scale=design.scale,
-        fixed=None,
-        dtype=training.dtype,
-        threads=training.threads,
-        loss=loss,
-    )
+    known = PassDesign(training.plan, reached, design.scale, None, training.dtype)
+    run_pass = LossPass(training.source, known, training.threads, loss)
     return Objective(design, run_pass, float(training.class_counts.sum())), reached
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import automatic
-from deepbroad.engine.automatic import Automatic, draw_folds, draw_rows, list_terms
+from deepbroad.engine.automatic import Automatic, draw_folds, list_terms
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
@@ -256,18 +256,12 @@ def test_strengths_by_table_follow_the_mean_of_the_folds():
 
 def test_only_some_rows_are_looked_at(monkeypatch):
     source = exclusive_or(100)
-    random = np.random.default_rng(0)
-    assert draw_rows(source, random) is None
     monkeypatch.setattr(automatic, "MAX_ROWS", 30)
-    rows = draw_rows(source, random)
-    assert len(set(rows.tolist())) == 30
-    assert (np.diff(rows) > 0).all()
-    weighted = source_of(source.codes, source.labels, np.arange(100) % 2.0)
-    rows = draw_rows(weighted, random)
-    assert len(rows) == 30
-    assert (rows % 2 == 1).all()
-    few = source_of(source.codes, source.labels, (np.arange(100) < 20) * 1.0)
-    np.testing.assert_array_equal(draw_rows(few, random), np.arange(20))
+    looked_at = []
+    monkeypatch.setattr(automatic, "draw_folds", lambda sample, _: looked_at.append(sample))
+    with pytest.raises(TypeError):  # no folds, no choice
+        choose(source)
+    assert [sample.n_rows for sample in looked_at] == [30]
 
 
 @pytest.mark.parametrize(

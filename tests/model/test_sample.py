@@ -6,6 +6,7 @@ import pytest
 from deepbroad.data.source import ArraySource
 from deepbroad.model import sample as module
 from deepbroad.model.sample import Sample, observe, sample_rows
+from tests.parted import Parts
 
 
 def numbered_source(rows, weights=None, labels=None):
@@ -13,21 +14,6 @@ def numbered_source(rows, weights=None, labels=None):
     codes = np.arange(rows, dtype=np.uint32)[None, :]
     labels = np.arange(rows) % 2 if labels is None else labels
     return ArraySource(codes, labels, 2, np.array([rows]), weights)
-
-
-class Shattered:
-    """The rows of another source in blocks of a few, one of them empty."""
-
-    def __init__(self, source, bounds):
-        self.source, self.bounds = source, bounds
-        self.n_rows, self.n_classes = source.n_rows, source.n_classes
-
-    def blocks(self):
-        (block,) = self.source.blocks()
-        for begin, end in zip(self.bounds, self.bounds[1:], strict=False):
-            yield type(block)(
-                block.codes[:, begin:end], block.labels[begin:end], block.weights[begin:end]
-            )
 
 
 @pytest.mark.parametrize(
@@ -60,11 +46,11 @@ def test_a_period_of_the_data_is_not_followed():
     assert 0.4 < labels.mean() < 0.6
 
 
-def test_blocks_do_not_matter():
+def test_parts_do_not_matter():
     source = numbered_source(3000, np.ones(3000))
     whole = sample_rows(source, 2, budget=3000)
-    shattered = sample_rows(Shattered(source, [0, 1, 1, 700, 2999, 3000]), 2, budget=3000)
-    for a, b in zip(whole, shattered, strict=True):
+    parted = sample_rows(Parts.of(source, [1, 2, 700, 2999]), 2, budget=3000)
+    for a, b in zip(whole, parted, strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -1,0 +1,96 @@
+"""Rows in several parts give what they give in one: counts, passes, plans and fits."""
+
+import numpy as np
+import pytest
+
+from deepbroad.engine.automatic import Automatic
+from deepbroad.engine.passes import count_cells
+from deepbroad.engine.planning import Planner, group_source
+from deepbroad.engine.provision import Wish, provide
+from deepbroad.engine.sampling import sample_codes
+from deepbroad.engine.scoring import Scorer
+from deepbroad.engine.training import Training
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.family import Family
+from deepbroad.model.terms import Terms
+from deepbroad.solvers import LBFGS
+from tests.engine.problems import draw_problem
+from tests.parted import Parts
+
+ONE = Threads(1)
+
+
+def problem_and_parts(weighted=False, rows=400, largest=6):
+    problem = draw_problem(5, a=4, rows=rows, weighted=weighted, largest=largest)
+    source = problem.source()
+    return problem, source, Parts.of(source, [1, 130, 131, 300])
+
+
+def training_of(source, plan):
+    return Training(
+        group_source(source, plan), plan, smoothing=1.0, dtype=np.dtype(np.float64), threads=ONE
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_fits_agree(n, weighted):
+    problem, source, parts = problem_and_parts(weighted)
+    terms = Terms.of_order(n, source.cardinalities)
+    plan, parted = Planner(source, terms).fused(), Planner(parts, terms).fused()
+    whole, split = training_of(source, plan), training_of(parts, parted)
+    np.testing.assert_allclose(split.class_counts, whole.class_counts)
+    family = Family(generative=True, strength=0.1, target=1.0)
+    solver = LBFGS(max_iter=15)
+    expected, _ = whole.discriminative(family, solver)
+    found, _ = split.discriminative(family, solver)
+    np.testing.assert_allclose(
+        Scorer(found).probabilities(problem.codes),
+        Scorer(expected).probabilities(problem.codes),
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_compact_tables_count_joint_values_over_all_parts(min_count):
+    _, source, parts = problem_and_parts(largest=12)
+    terms = Terms.of_order(3, source.cardinalities)
+    plans = [
+        Planner(rows, terms, min_count=min_count, small=1).single() for rows in (source, parts)
+    ]
+    assert plans[0].terms.is_compact.any()
+    for a, b in zip(plans[0].groups, plans[1].groups, strict=True):
+        np.testing.assert_array_equal(a.keys, b.keys)
+    counts = [
+        count_cells(group_source(rows, plans[0]), plans[0], ONE)[1] for rows in (source, parts)
+    ]
+    np.testing.assert_array_equal(*counts)
+
+
+def test_a_sample_has_rows_of_every_part():
+    _, source, parts = problem_and_parts()
+    np.testing.assert_array_equal(sample_codes(parts), sample_codes(source))
+    assert sample_codes(parts, 50).shape[1] >= 50
+
+
+def test_rows_elsewhere_take_no_memory_here():
+    problems = [problem_and_parts(rows=rows) for rows in (200_000, 400_000)]
+    here = [provide(source, Wish(2, history=10), 1e9, ONE).estimate for _, source, _ in problems]
+    there = [provide(parts, Wish(2, history=10), 1e9, ONE).estimate for _, _, parts in problems]
+    assert here[1].bytes > 1.5 * here[0].bytes
+    assert there[1].bytes == there[0].bytes
+    assert there[1].rows == 400_000
+
+
+def test_the_choice_sees_all_parts():
+    _, source, parts = problem_and_parts()
+    family = Family(generative=True, strength=0.0, by_score=True, backs_off=True)
+    choices = [
+        Automatic(
+            rows, family, depths=[1, 2], smoothing=1.0, min_count=1, memory_limit=1e9,
+            time_limit=60.0, history=10, seed=0, threads=ONE,
+        ).choose()
+        for rows in (source, parts)
+    ]  # fmt: skip
+    assert choices[0].best.loss == choices[1].best.loss
+    np.testing.assert_array_equal(choices[0].strength, choices[1].strength)
