@@ -16,7 +16,7 @@ from deepbroad.data.code_column import (
     seen_levels,
 )
 from deepbroad.data.column import Column
-from deepbroad.data.cuts import cuts_and_distinct, midpoints
+from deepbroad.data.cuts import cuts_and_distinct
 from deepbroad.data.pyramid import nested_cuts
 from deepbroad.data.table import Table
 from deepbroad.data.value import Identity
@@ -116,12 +116,20 @@ class Encoding:
                 columns.append(one)
                 codes.append(np.empty(table.n_rows, np.min_scalar_type(one.cardinality)))
                 one.encode(column, codes[-1])
-        return cls(columns, table.names), _stack(codes)
+        return cls(columns, table.names), stack_codes(codes)
 
     @property
     def attributes(self) -> np.ndarray:
         """The attribute of each code column, (n_columns,) int64, ascending."""
         return np.array([column.attribute for column in self.columns], np.int64)
+
+    @property
+    def owned(self) -> list[list[CodeColumn]]:
+        """The code columns of each attribute, coarsest first."""
+        owned: list[list[CodeColumn]] = [[] for _ in self.names]
+        for column in self.columns:
+            owned[column.attribute].append(column)
+        return owned
 
     def encode(self, table: Table) -> np.ndarray:
         """Return the codes of any table that has the columns of the training table, in order."""
@@ -235,10 +243,7 @@ def _cut(numbers: np.ndarray, training: _Training, *, keeps_two: bool) -> list[n
     if levels:
         present = ~np.isnan(numbers) if counted is None else ~np.isnan(numbers) & counted
         return nested_cuts(numbers, weights, levels=levels) if present.any() else []
-    cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights)
-    if distinct == 2 and keeps_two:
-        present = numbers[~np.isnan(numbers) if counted is None else ~np.isnan(numbers) & counted]
-        cuts = midpoints(present.min()[None], present.max()[None])
+    cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights, keeps_two=keeps_two)
     return [cuts] if distinct else []
 
 
@@ -256,7 +261,7 @@ def _warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
         )
 
 
-def _stack(codes: list[np.ndarray]) -> np.ndarray:
+def stack_codes(codes: list[np.ndarray]) -> np.ndarray:
     """Return columns of codes as one array, in a type that holds them all."""
     stacked = np.empty((len(codes), len(codes[0])), np.result_type(*codes))
     for i in range(len(codes)):
