@@ -41,27 +41,47 @@ def mdl_cuts(
 
 
 def cuts_and_distinct(
-    values: np.ndarray, labels: np.ndarray, n_classes: int, weights: np.ndarray | None
+    values: np.ndarray,
+    labels: np.ndarray,
+    n_classes: int,
+    weights: np.ndarray | None,
+    *,
+    keeps_two: bool = False,
 ) -> tuple[np.ndarray, int]:
-    """Return what `mdl_cuts` does, and how many distinct values there are: one sort for both."""
+    """Return what `mdl_cuts` does, and how many distinct values there are: one sort for both.
+
+    With `keeps_two`, two values are cut apart whatever minimum description length says.
+    """
     keep = ~np.isnan(values)
     if weights is not None:
         keep &= weights > 0
     if not keep.all():
         values, labels = values[keep], labels[keep]
         weights = None if weights is None else weights[keep]
-    values, labels, weights = _sort_rows(values, labels, n_classes, weights)
+    return cut_sorted(*sort_rows(values, labels, n_classes, weights), n_classes, keeps_two)
+
+
+def cut_sorted(
+    values: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    n_classes: int,
+    keeps_two: bool,
+) -> tuple[np.ndarray, int]:
+    """Return what `cuts_and_distinct` does, of rows of weight in the order of their values."""
     low, high, first, kind, weight, distinct = merge_rows(
         values,
         labels.astype(np.int32, copy=False),
         np.empty(0) if weights is None else weights.astype(np.float64, copy=False),
         n_classes,
     )
+    if keeps_two and distinct == 2:
+        return midpoints(values[:1], values[-1:]), distinct
     before = np.flatnonzero(split_blocks(first, kind, weight, n_classes))
     return midpoints(high[before - 1], low[before]), distinct
 
 
-def _sort_rows(
+def sort_rows(
     values: np.ndarray, labels: np.ndarray, n_classes: int, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the rows in the order of their values.

@@ -39,7 +39,12 @@ def nested_cuts(
     >>> [cuts.tolist() for cuts in nested_cuts(np.array([1.0, 2, 3, 4, 5, 6, 7, 8]), levels=2)]
     [[4.5], [2.5, 4.5, 6.5]]
     """
-    distinct, before = _accumulate(values, weights)
+    return nest_cuts(*_gather(values, weights), levels=levels)
+
+
+def nest_cuts(distinct: np.ndarray, mass: np.ndarray, *, levels: int) -> list[np.ndarray]:
+    """Return what `nested_cuts` does, of distinct values, ascending, and the weight of each."""
+    before = np.concatenate([[0.0], np.cumsum(mass)])
     bounds = np.array([0, len(distinct)])
     found: list[np.ndarray] = []
     for _ in range(levels):
@@ -52,14 +57,15 @@ def nested_cuts(
     return found or [np.empty(0)]
 
 
-def _accumulate(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values, ascending, and the weight before each and after the last."""
+def _gather(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct values, ascending, and the weight of each."""
     keep = ~np.isnan(values)
     if weights is not None:
         keep &= weights > 0
     distinct, places = np.unique(values[keep], return_inverse=True)
-    mass = np.bincount(places, None if weights is None else weights[keep], len(distinct))
-    return distinct, np.concatenate([[0.0], np.cumsum(mass)])
+    return distinct, np.bincount(
+        places, None if weights is None else weights[keep], len(distinct)
+    )
 
 
 def _halve(bounds: np.ndarray, before: np.ndarray) -> np.ndarray:
