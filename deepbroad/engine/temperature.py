@@ -14,6 +14,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.finished_fold import FinishedFold
+from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import score_source
 from deepbroad.engine.training import Training
 from deepbroad.kernels.rows import hash_rows
@@ -32,6 +34,8 @@ SMALLEST, LARGEST = 1e-3, 1e3
 # Weights that differ by less than this part of the largest from multiples of a number are taken
 # for them, if none is there more often than this.
 ROUNDING, MOST_REPEATS = 1e-9, 1e6
+# What a journal calls the fit on all rows.
+WHOLE = "whole"
 
 
 class Fit(NamedTuple):
@@ -51,6 +55,7 @@ def fit_log_odds(
     callbacks: Sequence[Callback] = (),
     warm: ScoreTables | None = None,
     rows: Source | None = None,
+    journal: Journal = NO_JOURNAL,
 ) -> Fit:
     """Return the model that minimises the objective, multiplied by a temperature if it needs one.
 
@@ -60,28 +65,38 @@ def fit_log_odds(
     Which rows are held out depends on their codes in `rows`, else on those of the plan's groups.
     """
     if loss.is_likelihood:
-        fitted = training.discriminative(family, solver, callbacks=callbacks, warm=warm, loss=loss)
+        journal.begin(WHOLE)
+        fitted = training.discriminative(
+            family, solver, callbacks=callbacks, warm=warm, loss=loss, journal=journal
+        )
         return Fit(*fitted, 1.0)
     sample = Sample()
     splits = bool(training.smoothing) or not family.generative
-    for held in (
-        hold_out(rows if isinstance(rows, ArraySource) else training.rows) if splits else []
-    ):
+    folds = hold_out(rows if isinstance(rows, ArraySource) else training.rows) if splits else []
+    for number, held in enumerate(folds):
+        name = f"fold {number}"
+        if (done := journal.recall(name, FinishedFold)) is not None:
+            sample.add(done.scores, training, held)
+            warm = done.tables(training.plan) if warm is None else warm
+            continue
+        journal.begin(name)
         part, solution = training.reweighted(
             row_weights(training.rows) - held.weights
-        ).discriminative(family, solver, callbacks=callbacks, loss=loss)
-        sample.add(part, training, held)
+        ).discriminative(family, solver, callbacks=callbacks, loss=loss, journal=journal)
+        scores = sample.score(part, training, held)
         if solution.status in ("stopped", "interrupted"):
             temperature = sample.temperature()
             return Fit(part.scaled(temperature), solution, temperature)
         # Not for the next fold: a fit that starts from scores of its held-out rows knows them.
+        journal.note(name, FinishedFold.of(scores, part if warm is None else None))
         warm = replace(part, scale=None) if warm is None else warm
         del part
+    journal.begin(WHOLE)
     tables, solution = training.discriminative(
-        family, solver, callbacks=callbacks, warm=warm, loss=loss
+        family, solver, callbacks=callbacks, warm=warm, loss=loss, journal=journal
     )
     if not splits:
-        sample.add(tables, training, Held(row_weights(training.rows), training.rows.n_rows))
+        sample.score(tables, training, Held(row_weights(training.rows), training.rows.n_rows))
     temperature = sample.temperature()
     return Fit(tables.scaled(temperature), solution, temperature)
 
@@ -102,10 +117,18 @@ class Sample:
         self._weights: list[np.ndarray] = []
         self._n_rows = 0
 
-    def add(self, tables: ScoreTables, training: Training, held: Held) -> None:
-        """Score the rows that are held out by tables that were fitted to the rest."""
+    def score(self, tables: ScoreTables, training: Training, held: Held) -> np.ndarray:
+        """Score the rows that are held out by tables that were fitted to the rest, and add them."""
+        scores = score_source(training.rows, tables, held.weights > 0, training.threads)
+        self.add(scores, training, held)
+        return scores
+
+    def add(self, scores: np.ndarray, training: Training, held: Held) -> None:
+        """Add the rows that are held out, given their scores."""
         rows = held.weights > 0
-        self._scores.append(score_source(training.rows, tables, rows, training.threads))
+        if scores.shape != (np.count_nonzero(rows), training.rows.n_classes - 1):
+            raise ValueError(f"scores of shape {scores.shape} are not those of the held-out rows")
+        self._scores.append(scores)
         self._labels.append(training.rows.labels[rows])
         self._weights.append(held.weights[rows])
         self._n_rows += held.n_rows

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import LossPass, PassDesign, count_cells
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
@@ -151,12 +152,14 @@ class Training:
         callbacks: Sequence[Callback] = (),
         warm: ScoreTables | None = None,
         loss: Loss = LOG_LOSS,
+        journal: Journal = NO_JOURNAL,
     ) -> tuple[ScoreTables, Solution]:
         """Return the model that minimises the objective, and how the solver got there.
 
         A loss that is not convex starts from the solution of a convex one, unless `warm` is given;
         what the solver reports is of the loss itself. Scores are those that minimise it:
-        `deepbroad.engine.temperature` makes log odds of those that are none.
+        `deepbroad.engine.temperature` makes log odds of those that are none. The `journal` knows
+        where to go on.
         """
         if loss.from_target:
             family = replace(family, start=family.target)
@@ -166,14 +169,15 @@ class Training:
         total = float(self.class_counts.sum())
         objective = Objective(design, run_pass, total, self.threads)
         points = [objective.start if warm is None else warm_start(objective, warm, reached)]
-        for stage in loss.stages if warm is None else [loss]:
+        for stage in journal.remaining(loss.stages if warm is None else [loss]):
             run_pass.loss = stage
             solution = solver.minimise(
                 objective,
                 points.pop(),
                 curvature=objective.curvature,
-                callbacks=callbacks,
+                callbacks=journal.watch(stage, self.plan.terms, callbacks),
                 threads=self.threads,
+                state=journal.state(stage, solver, self.plan.terms, reached),
             )
             if stage is not loss and solution.status in ("stopped", "interrupted"):
                 run_pass.loss = loss

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class State:
         As in `Solution`.
     """
 
+    # Whose last axis runs over the parameters.
+    along_parameters: ClassVar[tuple[str, ...]] = ("u", "gradient", "pairs")
+
     u: np.ndarray
     gradient: np.ndarray
     pairs: np.ndarray
@@ -63,9 +66,40 @@ class State:
     loss_curve: list[float]
     evaluation_curve: list[float]
 
+    def __post_init__(self) -> None:
+        # Kernels trust these, and a state may come from a file.
+        slots = self.order
+        fits = (
+            self.u.ndim == 1
+            and self.gradient.shape == self.u.shape
+            and self.pairs.ndim == 3
+            and self.pairs.shape[1:] == (2, len(self.u))
+            and self.gram.ndim == 2
+            and self.gram.shape[0] == self.gram.shape[1] >= 2 * len(self.pairs) + 1
+            and len(self.gram) % 2 == 1
+            and (slots.ndim, slots.dtype.kind) == (1, "i")
+            and ((slots >= 0) & (slots < len(self.pairs))).all()
+            and len(np.unique(slots)) == len(slots)
+            and len(self.loss_curve) > 0
+        )
+        if not fits:
+            raise ValueError("The arrays of the state do not fit together.")
+
     def copy(self) -> "State":
         """Return a state of its own, which the search does not change."""
         return deepcopy(self)
+
+    def with_history(self, size: int) -> "State":
+        """Return the state of a search that remembers so many pairs: the newest of these."""
+        old = len(self.gram) // 2
+        if size == old:
+            return self
+        kept = self.order[-size:]
+        rows = np.append(np.column_stack([2 * kept, 2 * kept + 1]).ravel(), 2 * old)
+        into = np.append(np.arange(2 * len(kept)), 2 * size)
+        gram = np.zeros((2 * size + 1, 2 * size + 1))
+        gram[np.ix_(into, into)] = self.gram[np.ix_(rows, rows)]
+        return replace(self, pairs=self.pairs[kept], order=np.arange(len(kept)), gram=gram)
 
 
 class Moment:

@@ -1,0 +1,48 @@
+"""An automatic choice as a journal keeps it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepbroad.engine.automatic import Choice
+from deepbroad.engine.strength_search import Trial
+from deepbroad.model.resolutions import LevelledTerms
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A `Choice` but for its terms, which follow from its depth and the source."""
+
+    strength: np.ndarray
+    best: Trial
+    trials: list[Trial]
+    skipped: dict[int, str]
+    factor: float
+    is_cut_short: bool
+
+    @classmethod
+    def of(cls, choice: Choice) -> "Chosen":
+        """Return what is to be kept of a choice."""
+        return cls(
+            choice.strength,
+            choice.best,
+            choice.trials,
+            choice.skipped,
+            choice.factor,
+            choice.is_cut_short,
+        )
+
+    def restore(self, levelled: LevelledTerms) -> Choice:
+        """Return the choice, given its terms."""
+        strength = self.strength
+        if strength.shape != (len(levelled.terms),) or not (strength >= 0).all():
+            raise ValueError("the strengths of the checkpoint are not those of the model's terms")
+        return Choice(
+            levelled,
+            strength,
+            self.best,
+            self.trials,
+            self.skipped,
+            self.factor,
+            self.is_cut_short,
+        )
