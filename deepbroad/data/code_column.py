@@ -238,12 +238,18 @@ def seen_levels(factor: Factor, counted: np.ndarray | None) -> tuple[list[Identi
 
     The order does not depend on the order of rows.
     """
+    known, missing = occurring_levels(factor, counted)
+    return sorted(known, key=sort_key), missing
+
+
+def occurring_levels(factor: Factor, counted: np.ndarray | None) -> tuple[set[Identity], bool]:
+    """Return the levels that occur in `counted` rows, and whether a missing value does."""
     indices = factor.indices if counted is None else factor.indices[counted]
     occurs = np.zeros(len(factor.levels) + 1, dtype=bool)
     occurs[indices] = True  # index -1, missing, marks the last entry
     levels = [factor.levels[i] for i in np.flatnonzero(occurs[:-1]).tolist()]
     known = {level for level in levels if level is not None}
-    return sorted(known, key=sort_key), bool(occurs[-1] or None in levels)
+    return known, bool(occurs[-1] or None in levels)
 
 
 def _name_cuts(cuts: Sequence[float], quantity: Quantity) -> list[str]:

@@ -52,8 +52,8 @@ class Column:
         same = self.quantity in (quantity, "nothing")
         if not same and not self.objects:
             raise ValueError(
-                f"column {self.name!r} must hold {_PLURAL[quantity]}, as in training, "
-                f"but holds {_PLURAL[self.quantity]}; convert it, or fit with this column in "
+                f"column {self.name!r} must hold {PLURAL[quantity]}, as in training, "
+                f"but holds {PLURAL[self.quantity]}; convert it, or fit with this column in "
                 "`categorical_features`"
             )
         if not same or isinstance(self.values, Factor):
@@ -102,7 +102,7 @@ class Column:
         strange = np.array([level is not None and not is_of(quantity, level) for level in levels])
         count = int(np.append(strange, False)[indices].sum())
         warnings.warn(
-            f"column {self.name!r} held {_PLURAL[quantity]} in training: {count} of "
+            f"column {self.name!r} held {PLURAL[quantity]} in training: {count} of "
             f"{len(indices)} values are something else now, and are taken as never seen",
             UserWarning,
             stacklevel=2,
@@ -182,7 +182,7 @@ def column_from_factor(name: str, factor: Factor, *, kind: Kind | None = None) -
     return Column(name, kind, quantity, factor)
 
 
-_PLURAL: dict[str, str] = {
+PLURAL: dict[str, str] = {
     "number": "numbers",
     "datetime": "dates",
     "duration": "durations",

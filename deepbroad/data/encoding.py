@@ -230,7 +230,7 @@ def _fit_column(
     factor = column.factor()
     values, missing = seen_levels(factor, counted)
     if is_category is None:
-        _warn_of_stray_text(column.name, values)
+        warn_of_stray_text(column.name, values)
     return (
         [CategoryColumn(attribute, column.name, missing, tuple(values))],
         replace(column, values=factor),
@@ -247,7 +247,7 @@ def _cut(numbers: np.ndarray, training: _Training, *, keeps_two: bool) -> list[n
     return [cuts] if distinct else []
 
 
-def _warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
+def warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
     """Warn of a column of numbers that a few words make a category of thousands of values."""
     words = [value for value in values if isinstance(value, str)]
     numbers = sum(isinstance(value, int | float) for value in values)

@@ -83,10 +83,14 @@ class Labels:
         """Return the code of one label, None if training had it not."""
         return self._code.get(identify(label))
 
-    def encode(self, y: Any) -> np.ndarray:
-        """Return `y` as class codes; ValueError if it has a label that training had not."""
+    def encode(self, y: Any, weights: np.ndarray | None = None) -> np.ndarray:
+        """Return `y` as class codes; ValueError if it has a label that training had not.
+
+        Labels of rows of weight 0 may be anything; what is no class has code 0.
+        """
         factor, _ = _read_labels(y)
-        rows = _row_of_each_class(factor, np.ones(len(factor.indices), bool))
+        counted = np.ones(len(factor.indices), bool) if weights is None else weights > 0
+        rows = _row_of_each_class(factor, counted)
         unseen = [level for level in rows if level not in self._code]
         if unseen:
             shown = ", ".join(map(repr, unseen[:5])) + (", ..." if len(unseen) > 5 else "")

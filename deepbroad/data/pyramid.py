@@ -63,9 +63,7 @@ def _gather(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray,
     if weights is not None:
         keep &= weights > 0
     distinct, places = np.unique(values[keep], return_inverse=True)
-    return distinct, np.bincount(
-        places, None if weights is None else weights[keep], len(distinct)
-    )
+    return distinct, np.bincount(places, None if weights is None else weights[keep], len(distinct))
 
 
 def _halve(bounds: np.ndarray, before: np.ndarray) -> np.ndarray:

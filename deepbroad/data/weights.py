@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils import check_array
 
 
-def read_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+def read_weights(sample_weight: Any, n_rows: int, *, is_part: bool = False) -> np.ndarray | None:
     """Return weights as float64 of shape (n_rows,), None for none.
 
-    They must be finite, none negative, and one at least above zero; a number is a weight for
-    every row. The words of the errors are scikit-learn's.
+    They must be finite, none negative, and one at least above zero, unless they are those of a part
+    of the rows; a number is a weight for every row. The words of the errors are scikit-learn's.
     """
     if sample_weight is None:
         return None
@@ -26,6 +26,6 @@ def read_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
-    if not weights.any():
+    if not is_part and not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return np.asarray(weights)

@@ -137,8 +137,21 @@ def weigh_classes(
     class_weight: Any, labels: Labels, codes: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray | None:
     """Return sample weights times class weights, None if all are 1."""
-    if class_weight is None or class_weight == {}:
+    totals = np.bincount(codes, weights, minlength=labels.n_classes)
+    by_class = class_factors(class_weight, labels, totals)
+    if by_class is None:
         return weights
+    factors = by_class[codes]
+    return factors if weights is None else weights * factors
+
+
+def class_factors(class_weight: Any, labels: Labels, totals: np.ndarray) -> np.ndarray | None:
+    """Return the weight of each class, (n_classes,) float64, None if all are 1.
+
+    `totals` are the sample weights of each class, summed.
+    """
+    if class_weight is None or class_weight == {}:
+        return None
     by_class = np.ones(labels.n_classes)
     if isinstance(class_weight, dict):
         # A class that these rows happen to lack is passed over: a fold may miss a rare one.
@@ -156,7 +169,12 @@ def weigh_classes(
                 by_class[code] = weight
     else:
         check_choice("class_weight", class_weight, ["balanced"])
-        counts = np.bincount(codes, weights, minlength=labels.n_classes)
-        by_class = counts.sum() / (labels.n_classes * counts)
-    factors = by_class[codes]
-    return factors if weights is None else weights * factors
+        by_class = totals.sum() / (labels.n_classes * totals)
+    return by_class
+
+
+def ignored_classes(class_weight: Any) -> list[Any]:
+    """Return the labels to which `class_weight` gives no weight: their rows are as if absent."""
+    if not isinstance(class_weight, dict):
+        return []
+    return [label for label, weight in class_weight.items() if weight == 0]
