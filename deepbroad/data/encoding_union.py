@@ -1,4 +1,4 @@
-"""Encodings of tables that come one after the other: one that holds what all of them showed."""
+"""Encodings of tables that come one after the other: one of the values and classes of all."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from deepbroad.data.categorical import select_categorical
 from deepbroad.data.code_column import CategoryColumn, CodeColumn, NumberColumn, seen_levels
 from deepbroad.data.column import Column
 from deepbroad.data.encoding import CategoricalFeatures, Encoding, stack_codes
+from deepbroad.data.labels import Labels
 from deepbroad.data.table import Table
 from deepbroad.data.value import Identity, sort_key
 
@@ -35,6 +36,17 @@ def unite(first: Encoding, second: Encoding) -> Encoding:
         _unite_columns(column, others[column.attribute][0], column.name) for column in first.columns
     ]
     return Encoding(united, first.names)
+
+
+def unite_labels(first: Labels, second: Labels) -> Labels:
+    """Return the classes of both, as labels of both together have them."""
+    if all(first.code_of(label) is not None for label in second.classes):
+        return first
+    arrays = [first.classes, second.classes]
+    if len({"n" if array.dtype.kind in "biuf" else array.dtype.kind for array in arrays}) > 1:
+        # NumPy would make strings of numbers beside them.
+        arrays = [array.astype(object) for array in arrays]
+    return Labels.fit(np.concatenate(arrays))[0]
 
 
 def encode_more(

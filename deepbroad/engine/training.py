@@ -33,6 +33,9 @@ class Training:
         Rows coded in the plan's groups.
     min_count : float
         Joint values of less weight are as if no row had them.
+    counted : tuple of the weights of classes (C,) and of cells (n_cells, C), optional
+        Instead of those of these rows: of all rows of a stream, of which these are the last. They
+        are the training set's own from now on.
     """
 
     def __init__(
@@ -44,10 +47,11 @@ class Training:
         dtype: np.dtype,
         threads: Threads,
         min_count: float = 1,
+        counted: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self.source, self.plan, self.threads = source, plan, threads
         self.smoothing, self.dtype, self.min_count = smoothing, dtype, min_count
-        self.class_counts, self.counts = count_cells(source, plan, threads)
+        self.class_counts, self.counts = counted or count_cells(source, plan, threads)
         # The cell that rare joint values share is as if no row reached it, and so are rare cells.
         self.counts[plan.terms.shared_cells] = 0.0
         if min_count > 1:

@@ -10,17 +10,17 @@ from deepbroad.engine.averaging import AveragedScorer
 from deepbroad.engine.footprint import listed_bytes
 from deepbroad.engine.provision import MAX_LISTED
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import TableClassifier
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import check_depth
-from deepbroad.estimators.prepared import Coded, Prepared
+from deepbroad.estimators.prepared import Coded
+from deepbroad.estimators.streamed import StreamedClassifier
 from deepbroad.model.generative import refuse_zeros
 from deepbroad.model.lifts import all_tuples
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
 
 
-class AnDEClassifier(TableClassifier):
+class AnDEClassifier(StreamedClassifier):
     r"""Averaged n-dependence estimators.
 
     The arithmetic mean of all models in which every attribute depends on the class and on the
@@ -135,7 +135,7 @@ class AnDEClassifier(TableClassifier):
             )
         return all_tuples(n, cardinalities), None
 
-    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
+    def _stream_tables(self, training: Training) -> ScoreTables:
         refuse_zeros(training.counts, float(self.smoothing))
         return ScoreTables(training.plan, training.class_counts, training.counts, None)
 

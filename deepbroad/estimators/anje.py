@@ -3,12 +3,11 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
-from deepbroad.estimators.base import TableClassifier
-from deepbroad.estimators.prepared import Prepared
+from deepbroad.estimators.streamed import StreamedClassifier
 from deepbroad.model.scores import ScoreTables
 
 
-class AnJEClassifier(TableClassifier):
+class AnJEClassifier(StreamedClassifier):
     r"""Averaged n-join estimators: naive Bayes over tuples of n attributes.
 
     The geometric mean of all models that partition the attributes into sets of n and take those
@@ -108,5 +107,5 @@ class AnJEClassifier(TableClassifier):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
-    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
+    def _stream_tables(self, training: Training) -> ScoreTables:
         return training.generative()

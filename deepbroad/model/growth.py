@@ -199,7 +199,7 @@ def move_cells(
 
 def own_cells(values: np.ndarray, plan: Plan) -> np.ndarray:
     """Return the cells, ascending, that have values and are not shared."""
-    is_own: np.ndarray = values.any(axis=1)
+    is_own = np.asarray(values.any(axis=1))
     is_own[plan.terms.shared_cells] = False
     return np.flatnonzero(is_own)
 

@@ -1,5 +1,6 @@
 """scikit-learn's own checks, on every classifier; where one must fail, why."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifier
@@ -25,6 +26,8 @@ def must_fail(estimator):
     return {}
 
 
+# A check calls partial_fit after fit.
+@pytest.mark.filterwarnings("ignore:partial_fit begins anew")
 @parametrize_with_checks(CLASSIFIERS, expected_failed_checks=must_fail)
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)

@@ -1,0 +1,179 @@
+"""What the classifiers share that learn from batches of rows, one after the other."""
+
+import warnings
+from abc import abstractmethod
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from deepbroad.data.encoding import Encoding
+from deepbroad.data.labels import Labels
+from deepbroad.data.source import ArraySource
+from deepbroad.data.table import read_table
+from deepbroad.engine.footprint import listed_bytes
+from deepbroad.engine.memory import format_bytes, parse_limit
+from deepbroad.engine.passes import pass_dtype
+from deepbroad.engine.provision import MAX_LISTED
+from deepbroad.engine.stream import Batch, Stream
+from deepbroad.engine.training import Training
+from deepbroad.estimators.base import TableClassifier
+from deepbroad.estimators.batch import Given, read_batch
+from deepbroad.estimators.prepared import Coded, Prepared
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.scores import ScoreTables
+from deepbroad.model.terms import Terms
+
+
+class StreamedClassifier(TableClassifier):
+    """Base of the classifiers that have `partial_fit`."""
+
+    _stream: Stream | None = None
+    # Whether the model is of a fit, which a partial_fit after it replaces, not of a file.
+    _is_of_fit = False
+
+    @abstractmethod
+    def _stream_tables(self, training: Training) -> ScoreTables:
+        """Return the scores that the counts of all rows give."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a batch of rows, in addition to those of the calls before.
+
+        Only counts are kept, so any number of rows may come. After any batches the model is that
+        of a `fit` to all their rows, as far as the cut points of numbers agree: these are of the
+        first batch, which should hold some thousands of typical rows. Values of categories that
+        come later, and missing values, are taken in; so are classes.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`, with the same columns in every batch. A column of numbers must stay one.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        classes : array-like of shape (n_classes,), optional
+            All classes that will ever come. Those that no row had yet have the probability that
+            smoothing gives them, and a class that is not among them is an error. If it is never
+            given, classes are those of the rows so far.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The model of all rows so far.
+
+        Notes
+        -----
+        `n`, `terms` and `categorical_features` are read with the first batch; `max_terms` and
+        ``class_weight="balanced"`` would need all rows at once, and are refused. Where the tuples
+        do not fit into `memory_limit`, that is an error, not a choice among them.
+
+        `fit` forgets the batches before it, and the next batch begins anew, with a warning. A
+        pickled model can go on; one of `deepbroad.load` cannot, since files hold no counts.
+
+        Examples
+        --------
+        >>> from deepbroad import AnJEClassifier
+        >>> model = AnJEClassifier()
+        >>> for X, y in [([["rain"], ["sun"]], ["in", "out"]), ([["snow"]], ["ski"])]:
+        ...     model = model.partial_fit(X, y)
+        >>> model.classes_, model.predict([["snow"]])
+        (array(['in', 'out', 'ski'], dtype='<U3'), array(['ski'], dtype='<U3'))
+        """
+        self._check_parameters()
+        self._check_stream()
+        limit = parse_limit(self.memory_limit)
+        with Threads(self.n_jobs) as threads:
+            batch, announced = self._read_batch(X, y, classes, sample_weight)
+            stream = self._stream or self._begin_stream(batch, limit, threads)
+            held = self._scorer.model.nbytes if self._stream else 0
+            stream, source = stream.join(batch, limit - held, threads, announced=announced)
+            tables = self._stream_tables(self._counted(stream, source, threads))
+        self._keep(stream.labels, stream.encoding, tables)
+        self._stream = stream
+        self.term_gains_ = None
+        return self
+
+    def _keep(self, labels: Labels, encoding: Encoding, tables: ScoreTables) -> None:
+        super()._keep(labels, encoding, tables)
+        self._stream = None
+
+    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
+        self._is_of_fit = True
+        return self._stream_tables(training)
+
+    def _check_stream(self) -> None:
+        """Raise ValueError for what no stream can have."""
+        if self._stream is None and hasattr(self, "classes_"):
+            if not self._is_of_fit:
+                raise ValueError(
+                    "partial_fit cannot go on from a model file, which holds no counts. Pickle a "
+                    "model that is to go on, or give all batches to a new one."
+                )
+            warnings.warn(
+                "partial_fit begins anew: the rows of `fit` are forgotten, since it keeps no "
+                "counts. Give all rows to partial_fit.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once, and partial_fit has a "
+                "batch; give a dict of weights, or sample_weight."
+            )
+        if self.max_terms is not None:
+            raise ValueError(
+                "max_terms would choose among tuples by all rows, and partial_fit has a batch; "
+                "name the tuples with `terms`."
+            )
+
+    def _read_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
+        """Read, check and encode a batch; also tell whether classes were announced."""
+        stream = self._stream
+        table = read_table(X)
+        validate_data(self, X, y, reset=stream is None, skip_check_array=True)
+        check_consistent_length(X, y)
+        depth = self._read_depth(table.n_columns)
+        if stream is not None and depth != stream.plan.terms.members.shape[1]:
+            raise ValueError(f"n={self.n} is not what it was for the batches so far.")
+        given = Given(
+            table,
+            y,
+            classes,
+            sample_weight,
+            self.class_weight,
+            self.categorical_features,
+            self._count_levels(table.n_rows),
+        )
+        return read_batch(given, stream)
+
+    def _begin_stream(self, batch: Batch, limit: float, threads: Threads) -> Stream:
+        """Return a stream of the terms of this model, planned for a first batch."""
+        depth = self._read_depth(len(batch.encoding.names))
+        coded = Coded(batch.source, batch.encoding, depth, limit, False, threads)
+        terms, _ = self._choose_terms(coded)
+        if terms is None:
+            n_tuples = comb(len(batch.encoding.columns), depth)
+            if n_tuples > MAX_LISTED or listed_bytes(n_tuples, depth, 0) > limit:
+                raise MemoryError(
+                    f"There are {n_tuples:,} tuples of {depth} attributes, too many to list in "
+                    f"{format_bytes(limit)}. Lower n, or name the tuples with `terms`."
+                )
+            terms = Terms.of_order(depth, batch.encoding.cardinalities)
+        return Stream.begin(batch, terms, limit, threads)
+
+    def _counted(self, stream: Stream, source: ArraySource, threads: Threads) -> Training:
+        """Return the training set of a stream's counts, and of the rows that came last."""
+        plan, min_count = stream.plan, self._cell_count
+        # Rare cells lose their counts, which the stream keeps.
+        counts = stream.counts.copy() if min_count > 1 else stream.counts
+        return Training(
+            source,
+            plan,
+            smoothing=float(self.smoothing),
+            dtype=pass_dtype(plan, stream.n_rows),
+            threads=threads,
+            min_count=min_count,
+            counted=(np.asarray(stream.class_counts), counts),
+        )
