@@ -194,7 +194,7 @@ def header_with(**entries):
     raw = bytearray(struct.pack("<Q", len(text)) + text + bytes(64))
     from deepbroad.persist import container
 
-    raw[container._DIGEST] = container._digest(raw)
+    raw[container.DIGEST] = container._digest(raw)
     return bytes(raw)
 
 
@@ -259,6 +259,7 @@ def nested(levels):
         ("labels", {"dtype": "|O", "values": [{"other": ["os.system", "ls"]}, "no", "yes"]}),
         ("parameters", {"nonsense": 1}),
         ("parameters", {"callbacks": []}),
+        ("parameters", {"checkpoint": "/etc"}),
         ("parameters", {"n": {"object": "os.system"}}),
         ("parameters", {"n": nested(500)}),
         ("labels", {"dtype": nested(900), "values": nested(900)}),

@@ -55,6 +55,11 @@ class Journal:
         """Return the dataclass of a name, None if there is none."""
         return None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is something to go on from."""
+        return False
+
     def begin(self, part: str) -> None:
         """Tell which part of the fit comes now."""
 
@@ -125,6 +130,11 @@ class KeptJournal(Journal):
                 raise self._refusal("its parts")
         if state is not None:
             self._position = self._unpack(Position, position)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is something to go on from."""
+        return self._state is not None or bool(self._notes)
 
     def note(self, name: str, value: Any) -> None:
         """Save a dataclass under a name, at once; the state of what came before is done with."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, has_many_terms, list_terms
+from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.training import Training
 from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import (
@@ -105,6 +106,12 @@ class DBLClassifier(DiscriminativeClassifier):
     callbacks : list of callables or None, default=None
         Called after each iteration with a `deepbroad.Progress`; one that returns True stops the
         fit, which keeps what it has reached.
+    checkpoint : str, os.PathLike or None, default=None
+        A folder to keep the fit's progress in. A fit that was killed, or stopped by Ctrl-C or a
+        callback, goes on from there when it is run again with the same data and parameters (but
+        `max_iter`, `n_jobs`, `callbacks`, `verbose` and the limits, which may change), and comes to
+        the same model. It is left empty by a fit that comes to its end, and saving takes about
+        5 % of the time at most. One folder serves one fit at a time.
     n_jobs : int or None, default=None
         Threads; None and -1 use all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -210,6 +217,7 @@ class DBLClassifier(DiscriminativeClassifier):
         time_limit: float = 60.0,
         warm_start: bool = False,
         callbacks: Any = None,
+        checkpoint: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -233,6 +241,7 @@ class DBLClassifier(DiscriminativeClassifier):
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -308,11 +317,11 @@ class DBLClassifier(DiscriminativeClassifier):
         nested = self._has_all_orders if self.bins == "auto" else self.bins == "nested"
         return choose_levels(n_rows, 1)[0] if nested else 0
 
-    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+    def _find_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
         source, encoding, n = coded.source, coded.encoding, coded.depth
         plain = not self._has_all_orders and len(encoding.columns) == len(encoding.names)
         if plain and not self._is_automatic:
-            return super()._choose_terms(coded)
+            return super()._find_terms(coded)
         exact = not self._has_all_orders
         among = resolve_attributes(self.terms, n, encoding.names, parts=not exact)
         if among is not None:
@@ -322,6 +331,10 @@ class DBLClassifier(DiscriminativeClassifier):
                 n -= 1  # as the choice would
             levelled = list_terms(source, n, exact=exact, among=among, limit=coded.limit)
             return levelled.terms, levelled
+        if (chosen := self._journal.recall("choice", Chosen)) is not None:
+            depth = max(1, min(chosen.best.depth, n))
+            levelled = list_terms(source, depth, exact=exact, among=among, limit=coded.limit)
+            return levelled.terms, chosen.restore(levelled)
         automatic = Automatic(
             source,
             self._unstrengthened(),
@@ -337,6 +350,7 @@ class DBLClassifier(DiscriminativeClassifier):
             threads=coded.threads,
         )
         choice = automatic.choose()
+        self._journal.note("choice", Chosen.of(choice))
         if choice.is_cut_short:
             warnings.warn(
                 f"time_limit={self.time_limit:g} ended the search for strengths after "

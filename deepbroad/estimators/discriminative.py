@@ -3,11 +3,13 @@
 import logging
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.temperature import fit_log_odds
 from deepbroad.engine.training import Training
 from deepbroad.estimators.base import TableClassifier
@@ -17,10 +19,13 @@ from deepbroad.estimators.parameters import (
     check_count,
     check_number,
 )
-from deepbroad.estimators.prepared import Prepared
+from deepbroad.estimators.prepared import Coded, Prepared
+from deepbroad.estimators.resumption import Screened, check_folder, open_journal
 from deepbroad.model.family import Family
+from deepbroad.model.information import Scores
 from deepbroad.model.loss import LOG_LOSS, LOSSES
 from deepbroad.model.scores import ScoreTables
+from deepbroad.model.terms import Terms
 from deepbroad.solvers import LBFGS, Progress, Solution
 
 # Solvers by name, and how far each preconditions its search.
@@ -39,9 +44,12 @@ class DiscriminativeClassifier(TableClassifier):
     tol: float
     warm_start: bool
     callbacks: Any
+    checkpoint: Any
     verbose: int
 
     _history = LBFGS.history
+    # While a table is prepared for a fit; then the prepared table has it.
+    _journal: Journal = NO_JOURNAL
 
     @abstractmethod
     def _family(self, training: Training, prepared: Prepared) -> Family:
@@ -55,10 +63,49 @@ class DiscriminativeClassifier(TableClassifier):
         check_choice("loss", self.loss, list(LOSSES))
         check_choice("solver", self.solver, list(PRECONDITIONING))
         check_callbacks(self.callbacks)
+        check_folder(self.checkpoint)
 
     def _check_alpha(self) -> None:
         """Raise ValueError for a strength that is none."""
         check_number("alpha", self.alpha, above=0.0, included=True)
+
+    @property
+    def _solved(self) -> bool:
+        """Whether a solver fits the model at all."""
+        return True
+
+    def _prepare(self, *arguments: Any, **named: Any) -> Prepared:
+        try:
+            prepared = super()._prepare(*arguments, **named)
+            journal, provision = self._journal, prepared.provision
+        finally:
+            self.__dict__.pop("_journal", None)
+        if isinstance(prepared.structure, Screened):
+            scores = Scores(prepared.structure.relevance, prepared.structure.gain)
+            provision = replace(provision, scores=scores, by_limit=True)
+        elif provision.by_limit and provision.scores is not None:
+            if journal.has_begun:
+                raise MemoryError(
+                    "The fit that the checkpoint is of had memory for all tuples, and memory_limit "
+                    "allows fewer now. Raise it, take another folder, or delete this one."
+                )
+            members = np.sort(prepared.plan.terms.members, axis=1)
+            scores = provision.scores
+            journal.note("terms", Screened(members, scores.relevance, scores.gain))
+        return replace(prepared, journal=journal, provision=provision)
+
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+        if self.checkpoint is not None and self._solved and coded.searches:
+            name, parameters = type(self).__name__, self.get_params(deep=False)
+            self._journal = open_journal(self.checkpoint, parameters, name, coded)
+        return self._find_terms(coded)
+
+    def _find_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+        """Return the terms, None for all tuples of n columns, and what they were chosen by."""
+        screened = self._journal.recall("terms", Screened)
+        if screened is not None:
+            return screened.terms(coded.depth, coded.encoding.cardinalities), screened
+        return super()._choose_terms(coded)
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
         solver = LBFGS(
@@ -78,7 +125,10 @@ class DiscriminativeClassifier(TableClassifier):
             callbacks=callbacks,
             warm=self._previous(prepared),
             rows=prepared.source,
+            journal=prepared.journal,
         )
+        if solution.status not in ("stopped", "interrupted"):
+            prepared.journal.close()
         self.n_iter_ = solution.n_iter
         self.n_evaluations_ = len(solution.evaluation_curve)
         self.loss_ = solution.loss

@@ -42,7 +42,7 @@ class KDBClassifier(StructuredClassifier):
         What the penalty pulls weights to: 0, or 1, which is the model without weights.
     smoothing : float, default=1.0
         m above. 0 is maximum likelihood, refused where it would take the logarithm of 0.
-    solver, max_iter, tol, warm_start, callbacks, verbose
+    solver, max_iter, tol, warm_start, callbacks, checkpoint, verbose
         As in `DBLClassifier`.
     class_weight, categorical_features, min_count, memory_limit, n_jobs
         As in `AnJEClassifier`.
@@ -111,6 +111,7 @@ class KDBClassifier(StructuredClassifier):
         memory_limit: Any = None,
         warm_start: bool = False,
         callbacks: Any = None,
+        checkpoint: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -128,6 +129,7 @@ class KDBClassifier(StructuredClassifier):
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
 

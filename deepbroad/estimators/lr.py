@@ -29,7 +29,7 @@ class LRClassifier(DiscriminativeClassifier):
     alpha : float, default=1.0
         Strength of the penalty, on the scale of the sum over rows. The paper has 0.01.
     loss, solver, max_iter, tol, class_weight, categorical_features, terms, min_count, max_terms, \
-memory_limit, warm_start, callbacks, n_jobs, verbose
+memory_limit, warm_start, callbacks, checkpoint, n_jobs, verbose
         As in `DBLClassifier`.
 
     Attributes
@@ -71,6 +71,7 @@ evaluation_curve_, status_, temperature_, terms_, term_gains_, tables_, intercep
         memory_limit: Any = None,
         warm_start: bool = False,
         callbacks: Any = None,
+        checkpoint: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -88,6 +89,7 @@ evaluation_curve_, status_, temperature_, terms_, term_gains_, tables_, intercep
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -6,6 +6,7 @@ from typing import Any
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.data.source import Source
+from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.provision import Provision
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.plan import Plan
@@ -48,6 +49,7 @@ class Prepared:
     provision: Provision
     depth: int
     structure: Any = None  # what the terms were chosen by, in models that learn a structure
+    journal: Journal = NO_JOURNAL  # where the fit goes on from
 
     @property
     def plan(self) -> Plan:

@@ -30,7 +30,7 @@ class TANClassifier(StructuredClassifier):
         Only count, or fit weights by conditional likelihood (ELR).
     alpha, shrink_to, smoothing
         As in `KDBClassifier`.
-    solver, max_iter, tol, warm_start, callbacks, verbose
+    solver, max_iter, tol, warm_start, callbacks, checkpoint, verbose
         As in `DBLClassifier`.
     class_weight, categorical_features, min_count, memory_limit, n_jobs
         As in `AnJEClassifier`.
@@ -87,6 +87,7 @@ class TANClassifier(StructuredClassifier):
         memory_limit: Any = None,
         warm_start: bool = False,
         callbacks: Any = None,
+        checkpoint: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -103,6 +104,7 @@ class TANClassifier(StructuredClassifier):
         self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
 

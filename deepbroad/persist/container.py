@@ -7,8 +7,6 @@ place), the format number, the library's version and the estimator's class.
 import hashlib
 import json
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +14,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from deepbroad.engine.tensor_file import DIGEST, START, parse_json, write_atomically
 from deepbroad.persist.error import ModelFileError
 
 FORMAT = 1
-# The checksum comes first, so that its place is known.
-_START = b'{"__metadata__":{"deepbroad":"{\\"sha256\\":\\"'
-_DIGEST = slice(8 + len(_START), 8 + len(_START) + 64)
 
 
 class Stamp(NamedTuple):
@@ -41,13 +37,13 @@ def pack_file(stamp: Stamp, tensors: dict[str, np.ndarray]) -> bytearray:
     }
     text = json.dumps(metadata, separators=(",", ":"))
     data = bytearray(safetensors.save(tensors, {"deepbroad": text}))
-    data[_DIGEST] = _digest(data)
+    data[DIGEST] = _digest(data)
     return data
 
 
 def unpack_file(data: bytes, *, version: str) -> tuple[Stamp, dict[str, np.ndarray]]:
     """Return what `pack_file` packed; ModelFileError if anything about it is not as it was."""
-    if data[8 : 8 + len(_START)] != _START:
+    if data[8 : 8 + len(START)] != START:
         raise ModelFileError("it is not a deepbroad model file")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 + length:
@@ -78,44 +74,20 @@ def unpack_file(data: bytes, *, version: str) -> tuple[Stamp, dict[str, np.ndarr
         raise ModelFileError(f"its arrays are damaged ({error})") from None
 
 
-def parse_json(text: bytes) -> Any:
-    """Return the JSON value of `text`; stricter than Python's: no NaN, no key twice."""
-    try:
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"its description is damaged ({error!s:.80})") from None
-
-
-def write_atomically(path: Path, data: bytes | bytearray) -> None:
+def write_file(path: Path, data: bytes | bytearray) -> None:
     """Write a file so that a crash leaves the old one or the new one, never a part."""
     path = Path(os.path.realpath(path))  # a link stays a link
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save a model in.")
-    beside = path.with_name(f".{path.name:.80}.{secrets.token_hex(4)}.tmp")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    # The new name is on disk once its folder is; not every system lets one open a folder.
-    with suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    write_atomically(path, lambda file: file.write(data))
 
 
 def _digest(data: bytes | bytearray) -> bytes:
     """Return the checksum of a file in hexadecimal digits."""
     view = memoryview(data)
-    sha = hashlib.sha256(view[: _DIGEST.start])
+    sha = hashlib.sha256(view[: DIGEST.start])
     sha.update(b"0" * 64)
-    sha.update(view[_DIGEST.stop :])
+    sha.update(view[DIGEST.stop :])
     return sha.hexdigest().encode()
 
 
@@ -127,15 +99,3 @@ def _data_length(header: dict[str, Any]) -> int:
             case {"data_offsets": [int(), int(end)]}:
                 ends.append(end)
     return max(ends)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"not JSON: {constant}")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's entries; ValueError if one comes twice."""
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a key comes twice")
-    return entries

@@ -13,6 +13,7 @@ import deepbroad
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.engine.memory import format_bytes, parse_limit
+from deepbroad.engine.tensor_file import parse_json
 from deepbroad.estimators import (
     AnDEClassifier,
     AnJEClassifier,
@@ -26,7 +27,7 @@ from deepbroad.kernels.vector import lane_count
 from deepbroad.model.plan import Plan
 from deepbroad.persist import values
 from deepbroad.persist.cells import MAX_GROWTH, pack_cells, unpack_cells
-from deepbroad.persist.container import Stamp, pack_file, parse_json, unpack_file, write_atomically
+from deepbroad.persist.container import Stamp, pack_file, unpack_file, write_file
 from deepbroad.persist.error import ModelFileError
 from deepbroad.persist.plans import SPARE_BYTES, pack_plan, prediction_bytes, unpack_plan
 from deepbroad.persist.tensors import Tensors
@@ -66,8 +67,8 @@ KINDS = {
     "LRClassifier": Kind(LRClassifier, _FACTS, _CURVES),
     "TANClassifier": Kind(TANClassifier, _FACTS, _CURVES, optional=True),
 }
-# Functions, which no file can hold.
-_LEFT_OUT = ("callbacks",)
+# Functions, which no file can hold, and a folder of the machine that fitted.
+_LEFT_OUT = ("callbacks", "checkpoint")
 
 
 def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
@@ -79,7 +80,7 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : a classifier of this package
-        Fitted. Its `callbacks` and metadata requests are left out.
+        Fitted. Its `callbacks`, `checkpoint` and metadata requests are left out.
     path : str or os.PathLike
         Any name; ``.dbl`` is the custom. An older file of that name is replaced.
 
@@ -117,7 +118,7 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
         _bytes_needed(model._scorer.model.plan, len(model.classes_), len(data))
     except ModelFileError as error:
         raise ModelFileError(f"This {name} cannot be saved: {error}.") from None
-    write_atomically(Path(path), data)
+    write_file(Path(path), data)
 
 
 def load(path: str | os.PathLike[str]) -> TableClassifier:
@@ -134,7 +135,8 @@ def load(path: str | os.PathLike[str]) -> TableClassifier:
     Returns
     -------
     model : a classifier of this package
-        Fitted, with the same parameters (but `callbacks`) and, to the bit, the same predictions.
+        Fitted, with the same parameters (but `callbacks` and `checkpoint`) and, to the bit, the
+        same predictions.
 
     Raises
     ------
