@@ -8,7 +8,7 @@ else as the cardinality, which no training row of positive weight has.
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -155,7 +155,7 @@ class CategoryColumn(CodeColumn):
 
     def _warn_of_other_types(self, factor: Factor) -> None:
         """Warn where no value can be known since all are of another type than in training."""
-        kinds = {_kind(level) for level in factor.levels if level is not None}
+        kinds = _kinds_of(factor.levels)
         if kinds and self._kinds and self._kinds.isdisjoint(kinds):
             warnings.warn(
                 f"Column {self.name!r} holds {' and '.join(sorted(kinds))}, in training it held "
@@ -166,7 +166,7 @@ class CategoryColumn(CodeColumn):
 
     @cached_property
     def _kinds(self) -> set[str]:
-        return {_kind(value) for value in self.values}
+        return _kinds_of(self.values)
 
     def names(self) -> list[str]:
         """Return the values as text; quoted where two would look the same."""
@@ -192,11 +192,11 @@ class CategoryColumn(CodeColumn):
         return sum(sys.getsizeof(value) + per_entry for value in self.values)
 
 
-def _kind(value: Identity) -> str:
-    """Return what sort of value a category is, as a user would call it."""
-    if isinstance(value, bool | int | float):
-        return "numbers"
-    return "text" if isinstance(value, str) else f"values of type {type(value).__name__}"
+def _kinds_of(values: Iterable[Identity | None]) -> set[str]:
+    """Return what sorts of values a category has, as a user would call them."""
+    names = {bool: "numbers", int: "numbers", float: "numbers", str: "text"}
+    types = set(map(type, values)) - {type(None)}
+    return {names.get(kind, f"values of type {kind.__name__}") for kind in types}
 
 
 def code_column_from_dict(data: Any) -> CodeColumn:

@@ -163,7 +163,10 @@ def column_from_arrow(name: str, values: Arrow) -> Column:
     if _is_text(kind):
         return Column(name, "category", "text", factor_arrow(values))
     if pa.types.is_dictionary(kind):
-        return column_from_factor(name, factor_arrow(values), kind="category")
+        factor = factor_arrow(values)
+        if _is_text(kind.value_type) and any(level is not None for level in factor.levels):
+            return Column(name, "category", "text", factor)
+        return column_from_factor(name, factor, kind="category")
     raise TypeError(
         f"argument must be a string or a number, but column {name!r} is of type {kind}; "
         "split nested columns into columns of single values"

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from deepbroad.data.cuts import cuts_and_distinct
 from deepbroad.data.pyramid import nested_cuts
 from deepbroad.data.table import Table
 from deepbroad.data.value import Identity
+from deepbroad.kernels.threads import Threads
 
 CategoricalFeatures: TypeAlias = str | Sequence[str] | Sequence[int] | Sequence[bool] | None
 
@@ -131,18 +133,39 @@ class Encoding:
             owned[column.attribute].append(column)
         return owned
 
-    def encode(self, table: Table) -> np.ndarray:
-        """Return the codes of any table that has the columns of the training table, in order."""
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of codes."""
+        return np.min_scalar_type(int(self.cardinalities.max()))
+
+    @property
+    def text_names(self) -> list[str]:
+        """The attributes whose values are all text, which CSV may show as numbers."""
+        return [
+            column.name
+            for column in self.columns
+            if isinstance(column, CategoryColumn)
+            and all(isinstance(value, str) for value in column.values)
+        ]
+
+    def encode(
+        self, table: Table, out: np.ndarray | None = None, threads: Threads | None = None
+    ) -> np.ndarray:
+        """Return the codes of any table that has the columns of the training table, in order.
+
+        They are put into `out`, if given, of shape (n_columns, n_rows); threads share attributes.
+        """
         if table.n_columns != len(self.names):
             raise ValueError(f"X has {table.n_columns} features, but {len(self.names)} were fitted")
-        dtype = np.min_scalar_type(int(self.cardinalities.max()))
-        codes = np.empty((len(self.columns), table.n_rows), dtype=dtype)
-        column = None
-        for i, fitted in enumerate(self.columns):
-            # Code columns of one attribute stand together: read it once.
-            if column is None or fitted.attribute != self.columns[i - 1].attribute:
-                column = table.column(fitted.attribute)
-            fitted.encode(column, codes[i])
+        codes = np.empty((len(self.columns), table.n_rows), self.dtype) if out is None else out
+
+        def encode(attribute: int) -> None:
+            column = table.column(attribute)
+            for i in np.flatnonzero(attributes == attribute):
+                self.columns[i].encode(column, codes[i])
+
+        attributes = self.attributes
+        (threads or Threads(1)).run([partial(encode, i) for i in range(len(self.names))])
         return codes
 
     def value_names(self, i: int) -> list[str]:

@@ -16,6 +16,7 @@ from deepbroad.data.code_column import (
 from deepbroad.data.column import PLURAL, Column
 from deepbroad.data.encoding import Encoding, warn_of_stray_text
 from deepbroad.data.factor import Quantity
+from deepbroad.data.files import TableFiles
 from deepbroad.data.labels import Labels
 from deepbroad.data.number_sketch import NumberSketch
 from deepbroad.data.table import Table
@@ -297,4 +298,14 @@ def sketch_table(
 
     (threads or Threads(1)).run([partial(add, i) for i in range(table.n_columns)])
     sketch._check_values()
+    return sketch
+
+
+def sketch_files(
+    files: TableFiles, rules: SketchRules, threads: Threads | None = None
+) -> TableSketch:
+    """Return what is seen of all rows of some files, in one pass."""
+    sketch = TableSketch(files.names, rules)
+    for table, y, weights in files.batches():
+        sketch.merge(sketch_table(table, y, weights, rules, threads))
     return sketch

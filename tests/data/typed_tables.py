@@ -1,11 +1,16 @@
 """Tables of typed columns, as files hold them, and what the route of memory makes of them."""
 
 import datetime
+import shutil
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from deepbroad.data.encoding import Encoding
@@ -98,8 +103,8 @@ def cases(draw, kinds=None, min_rows=1, max_rows=14):
     class_weight = draw(
         st.sampled_from(
             [None, "balanced", {labels[0]: 2.0, "unseen": 3.0}]
-            # Were all classes absent, both routes would refuse.
-            + [{label: 0.0} for label in LABELS[kind] if label != labels[0] and label in labels]
+            # Were no class of weight among them, both routes would refuse.
+            + [{labels[0]: 1.0, label: 0.0} for label in LABELS[kind] if label != labels[0]]
         )
     )
     categorical = draw(st.sampled_from(["auto", None, names[:1], names]))
@@ -110,3 +115,33 @@ def cases(draw, kinds=None, min_rows=1, max_rows=14):
         categorical,
         draw(st.sampled_from([0, 0, 1])),
     )
+
+
+def write(folder, table, suffix, sizes, rows):
+    """Write a table to files of the given sizes, the last of which has the rest; return a path.
+
+    Blocks within a file have `rows` rows. One file is returned by itself, several as their folder.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    bounds = [0, *np.minimum(np.cumsum(sizes, dtype=int), len(table)).tolist(), len(table)]
+    parts = [table.slice(low, high - low) for low, high in pairwise(bounds) if low < high]
+    for i, part in enumerate(parts):
+        path = folder / f"part-{i}.{suffix}"
+        match suffix:
+            case "parquet":
+                pq.write_table(part, path, row_group_size=rows)
+            case "feather":
+                feather.write_feather(part, path, chunksize=rows)
+            case "arrow":
+                with pa.ipc.new_stream(path, part.schema) as writer:
+                    writer.write_table(part, max_chunksize=rows)
+            case _:
+                with (
+                    pa.CompressedOutputStream(path, "gzip")
+                    if suffix.endswith("gz")
+                    else (pa.OSFile(str(path), "wb")) as stream
+                ):
+                    separator = "\t" if suffix == "tsv" else ","
+                    pa.csv.write_csv(part, stream, pa.csv.WriteOptions(delimiter=separator))
+    return folder if len(parts) > 1 else path

@@ -1,0 +1,199 @@
+"""Single files of tables, each read in batches of bounded size: Parquet, Arrow, data sets of them.
+
+CSV has a module of its own. Nothing here knows what columns mean.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+# Parquet's column chunks are read through buffers of this size, one for each column, instead of
+# whole: a row group often has a million rows.
+_BUFFER = 2**16
+
+
+class TableFile(ABC):
+    """One file of a table.
+
+    Parameters
+    ----------
+    path : Path or None
+        None for what is no single file.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        None where only reading tells.
+    """
+
+    n_rows: int | None = None
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._stamp = self._take_stamp()
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """All columns."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns, at most `rows` rows at a time, always in the same order."""
+
+    def split(self, rows: int) -> "Sequence[TableFile]":
+        """Return parts that can be read apart, of about `rows` rows where the format allows."""
+        return [self]
+
+    def check_unchanged(self) -> None:
+        """Raise an error if the file is not what it was when it was opened."""
+        if self._take_stamp() != self._stamp:
+            raise changed(self)
+
+    def _take_stamp(self) -> tuple[int, int] | None:
+        if self.path is None:
+            return None
+        facts = self.path.stat()
+        return facts.st_size, facts.st_mtime_ns
+
+    def __str__(self) -> str:
+        return "the data set" if self.path is None else str(self.path)
+
+
+class ParquetTable(TableFile):
+    """A Parquet file; text comes as dictionaries, which the file mostly has already."""
+
+    def __init__(self, path: Path, row_groups: Sequence[int] | None = None) -> None:
+        super().__init__(path)
+        with self._open() as file:
+            groups = range(file.num_row_groups) if row_groups is None else row_groups
+            self._counts = {i: file.metadata.row_group(i).num_rows for i in groups}
+            self._schema = file.schema_arrow
+        self.n_rows = sum(self._counts.values())
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return list(self._schema.names)
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns."""
+        text = [
+            field.name
+            for field in self._schema
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        ]
+        with self._open(read_dictionary=text) as file:
+            for batch in file.iter_batches(
+                rows, list(self._counts), columns=list(columns), use_threads=False
+            ):
+                yield pa.Table.from_batches([batch]).select(columns)
+
+    def split(self, rows: int) -> "Sequence[ParquetTable]":
+        """Return some row groups each, none of no rows."""
+        parts: list[list[int]] = []
+        filled = rows
+        for group, count in self._counts.items():
+            filled += count
+            if filled > rows:
+                parts.append([])
+                filled = count
+            parts[-1].append(group)
+        return [ParquetTable(self.path, groups) for groups in parts]
+
+    def _open(self, **options: Any) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER, **options)
+
+
+class ArrowTable(TableFile):
+    """A file in Arrow's own format, which Feather is too."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with pa.OSFile(str(path)) as file:
+            self._schema = self._open(file).schema
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return list(self._schema.names)
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns."""
+        places = [self._schema.names.index(name) for name in columns]
+        with pa.OSFile(str(self.path)) as file:
+            reader = self._open(file, included_fields=sorted(places))
+            for batch in self._read(reader):
+                yield from slices(pa.Table.from_batches([batch]).select(columns), rows)
+
+    @staticmethod
+    def _open(file: Any, **options: Any) -> Any:
+        """Open a file of Arrow's: one with an index of its batches, or a stream."""
+        options = {"options": pa.ipc.IpcReadOptions(use_threads=False, **options)}
+        try:
+            return pa.ipc.open_file(file, **options)
+        except pa.ArrowInvalid:
+            file.seek(0)
+            return pa.ipc.open_stream(file, **options)
+
+    @staticmethod
+    def _read(reader: Any) -> Iterator[pa.RecordBatch]:
+        if isinstance(reader, pa.RecordBatchFileReader):
+            for i in range(reader.num_record_batches):
+                yield reader.get_batch(i)
+        else:
+            yield from reader
+
+
+class DatasetTable(TableFile):
+    """A data set of pyarrow's: any file system, filters, folders whose names are values."""
+
+    def __init__(self, dataset: ds.Dataset) -> None:
+        super().__init__(None)
+        self._dataset = dataset
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return list(self._dataset.schema.names)
+
+    def split(self, rows: int) -> "Sequence[DatasetTable]":
+        """Return a data set for each fragment, most often a file."""
+        whole = self._dataset
+        if not isinstance(whole, ds.FileSystemDataset):
+            return [self]
+        return [
+            DatasetTable(ds.FileSystemDataset([one], whole.schema, whole.format, whole.filesystem))
+            for one in whole.get_fragments()
+        ]
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns."""
+        scanner = self._dataset.scanner(
+            columns=list(columns),
+            batch_size=rows,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+            fragment_scan_options=None,
+        )
+        for batch in scanner.to_batches():
+            yield from slices(pa.Table.from_batches([batch]), rows)
+
+
+def slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    """Cut a table into parts of at most `rows` rows; none of them is empty."""
+    for begin in range(0, table.num_rows, rows):
+        yield table.slice(begin, rows)
+
+
+def changed(file: TableFile) -> RuntimeError:
+    """Return the error of a file that is not what it was."""
+    return RuntimeError(
+        f"{file} changed while it was being read. Fit again once nothing writes to it any more"
+    )
