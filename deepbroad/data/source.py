@@ -8,7 +8,7 @@ import numpy as np
 from deepbroad.kernels.threads import Threads
 
 Result = TypeVar("Result")
-# Makes one result of two that stand next to each other.
+# Makes one result of two that stand next to each other, and leaves both as they are.
 Join = Callable[[Any, Any], Any]
 
 # 64 Ki rows of a few dozen uint8 columns and their scores fit into a second-level cache.
@@ -221,6 +221,12 @@ class ArraySource:
     def resident(self) -> bool:
         """Whether the arrays are in memory, not in files."""
         return isinstance(self.store, Memory)
+
+    def __sizeof__(self) -> int:
+        # Dask moves what looks small.
+        listed = () if self.items is None else self.items
+        arrays = (self.codes, self.labels, self.weights, *listed)
+        return sum(array.nbytes for array in arrays if array is not None)
 
     def reduce(
         self, function: Callable[..., Result], *arguments: Any, join: Join, threads: Threads

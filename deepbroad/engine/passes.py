@@ -4,8 +4,9 @@ Blocks, tiles and private copies never depend on the number of threads, and ever
 their order: so the number of threads changes no bit of any result.
 """
 
+import sys
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -190,6 +191,7 @@ class LossPass:
     ) -> None:
         self.loss = loss
         self._parts = source.hold(PartPass, design, threads=threads)
+        self._is_one_part = isinstance(source, ArraySource)
 
     def __call__(
         self, class_scores: np.ndarray, parameters: np.ndarray, gradient: np.ndarray
@@ -198,10 +200,11 @@ class LossPass:
 
         The gradient by parameter (n_reached, C) goes into `gradient`.
         """
+        into = gradient if self._is_one_part else None
         loss, classes, cells = self._parts.reduce(
-            class_scores, parameters, self.loss, gradient, join=Sums.plus
+            class_scores, parameters, self.loss, into, join=Sums.plus
         )
-        if cells is not gradient:  # it was summed elsewhere
+        if into is None:
             gradient[:] = cells
         return loss, classes
 
@@ -212,6 +215,7 @@ class PartPass:
     def __init__(self, source: ArraySource, design: PassDesign, threads: Threads) -> None:
         plan, self.reached, self.scale, fixed, dtype = design
         self.source, self.plan, self.threads = source, plan, threads
+        self._design = design
         self.n_scores = source.n_classes - 1
         self.width = lane_count(self.n_scores)
         self.tables = FusedTables(plan, self.width, dtype, threads)
@@ -230,9 +234,14 @@ class PartPass:
         class_scores: np.ndarray,
         parameters: np.ndarray,
         loss: Loss,
-        gradient: np.ndarray,
+        gradient: np.ndarray | None = None,
     ) -> Sums:
-        """Return the sums over the rows; those by parameter are written into `gradient`."""
+        """Return the sums over the rows; those by parameter are written into `gradient`.
+
+        Without that they are in an array of their own, which no further call overwrites.
+        """
+        if gradient is None:
+            gradient = np.empty(self.scale.shape)
         self.threads.run(
             [
                 partial(
@@ -260,6 +269,15 @@ class PartPass:
             ]
         )  # fmt: skip
         return Sums(float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]]), gradient)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On a cluster, work may move: what it was made from, not its buffers, and no threads.
+        return PartPass, (self.source, self._design, Threads(1))
+
+    def __sizeof__(self) -> int:
+        tables = (self.tables, self.scatter.tables)
+        held = sum(table.cells.nbytes + table.entries.nbytes for table in tables)
+        return sys.getsizeof(self.source) + self._values.nbytes + held
 
     def _run_block(self, block: Block, base: np.ndarray, loss: Loss) -> np.ndarray:
         """Score a block's rows, take their loss and scatter their residuals; return the sums."""

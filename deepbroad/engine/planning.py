@@ -182,9 +182,11 @@ def weigh_part(
 
 def join_weights(first: list[KeyWeights], second: list[KeyWeights]) -> list[KeyWeights]:
     """Return the joint values of two parts."""
-    for a, b in zip(first, second, strict=True):
-        a.join(b.keys, b.weights)
-    return first
+    joined = [KeyWeights() for _ in first]
+    for both in (first, second):
+        for into, one in zip(joined, both, strict=True):
+            into.join(one.keys, one.weights)
+    return joined
 
 
 def group_source(source: Source, plan: Plan, threads: Threads | None = None) -> Source:

@@ -12,6 +12,7 @@ tried for both others and spared no evaluations.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 from deepbroad.kernels.brier import brier_rows
 from deepbroad.kernels.hinge import hinge_rows
@@ -42,6 +43,12 @@ class Loss:
     from_target: bool = False
     is_likelihood: bool = True
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        # By name: a kernel that came itself would be compiled again in every process.
+        if LOSSES.get(self.name) is self:
+            return loss_named, (self.name,)
+        return super().__reduce_ex__(protocol)
+
     @property
     def stages(self) -> "list[Loss]":
         """The losses to minimise in turn, each from the solution of the one before."""
@@ -60,3 +67,8 @@ MSE = Loss("mse", brier_rows, after=LOG_LOSS)
 SQUARED_HINGE = Loss("squared_hinge", hinge_rows, from_target=True, is_likelihood=False)
 
 LOSSES = {loss.name: loss for loss in (LOG_LOSS, MSE, SQUARED_HINGE)}
+
+
+def loss_named(name: str) -> Loss:
+    """Return a loss by its name."""
+    return LOSSES[name]
