@@ -125,7 +125,10 @@ class NumberSketch:
         self._take(self._sum(*rows))
 
     def merge(self, other: "NumberSketch") -> None:
-        """Take in the rows of another sketch, whose codes mean the same classes."""
+        """Take in the rows of another sketch, whose codes mean the same classes.
+
+        The other one is left as it is.
+        """
         self._n_classes = max(self._n_classes, other._n_classes)
         self.capacity = min(self.capacity, other.capacity)
         self.error += other.error
@@ -135,17 +138,22 @@ class NumberSketch:
         for part in [other._exact, *other._pending]:
             self._take(part)
 
-    def relabel(self, codes: np.ndarray) -> None:
-        """Replace each class code by its entry in `codes`, which differ."""
-        if len(codes):
-            self._n_classes = max(self._n_classes, int(codes.max()) + 1)
+    def relabelled(self, codes: np.ndarray) -> "NumberSketch":
+        """Return this sketch with each class code replaced by its entry in `codes`."""
+        if (codes == np.arange(len(codes))).all():
+            return self
         new = codes.astype(np.int32)
-        self._exact, *rest = (
-            part._replace(labels=new[part.labels])
-            for part in [self._exact, *self._pending, *self._merged]
-        )
-        n_pending = len(self._pending)
-        self._pending, self._merged = rest[:n_pending], rest[n_pending:]
+
+        def rename(part: Triples) -> Triples:
+            return part._replace(labels=new[part.labels])
+
+        renamed = NumberSketch(self.capacity)
+        renamed.error = self.error
+        renamed._n_classes = max(self._n_classes, int(codes.max()) + 1)
+        renamed._exact = rename(self._exact)
+        renamed._pending = [rename(part) for part in self._pending]
+        renamed._merged = [rename(part) for part in self._merged]
+        return renamed
 
     def triples(self) -> Triples:
         """Return all that is remembered, ascending in value."""

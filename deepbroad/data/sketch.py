@@ -108,13 +108,13 @@ class ColumnSketch:
         self.missing |= missing
         self._add_values(values)
 
-    def merge(self, other: "ColumnSketch") -> None:
-        """Take in what another sketch saw."""
+    def merge(self, other: "ColumnSketch", codes: np.ndarray) -> None:
+        """Take in what another sketch saw; `codes` are those of its classes here."""
         if other.quantity is not None:
             self._agree(other.quantity)
         self.missing |= other.missing
         self._add_values(other.values)
-        self.numbers.merge(other.numbers)
+        self.numbers.merge(other.numbers.relabelled(codes))
 
     def _add_values(self, values: set[Identity]) -> None:
         """Take in values of a category."""
@@ -138,12 +138,13 @@ class ColumnSketch:
             "it to one type, or name it in `categorical_features`"
         )
 
-    def finish(
-        self, attribute: int, n_classes: int, factors: np.ndarray | None, levels: int
-    ) -> list[CodeColumn]:
+    def finish(self, attribute: int, target: Target, levels: int) -> list[CodeColumn]:
         """Return the code columns of this attribute, as `Encoding.fit` would."""
-        all_cuts = self.numbers.cuts(
-            n_classes, factors, levels=levels, keeps_two=self.is_category is None
+        all_cuts = self.numbers.relabelled(target.codes).cuts(
+            target.labels.n_classes,
+            target.kept_factors,
+            levels=levels,
+            keeps_two=self.is_category is None,
         )
         if all_cuts and self.quantity is not None:
             return [
@@ -204,7 +205,7 @@ class TableSketch:
         return sum(column.numbers.nbytes + column.value_bytes for column in self.columns)
 
     def merge(self, other: "TableSketch") -> None:
-        """Take in what another sketch saw of other rows of the same table."""
+        """Take in what another sketch saw of other rows; that one is left as it is."""
         if self.names != other.names:
             raise ValueError(
                 f"parts of a table must have the same columns, but one has {self.names[:20]} and "
@@ -213,10 +214,8 @@ class TableSketch:
         self.n_rows += other.n_rows
         mine, theirs = self.classes.merge(other.classes)
         for column, more in zip(self.columns, other.columns, strict=True):
-            for numbers, codes in ((column.numbers, mine), (more.numbers, theirs)):
-                if (codes != np.arange(len(codes))).any():
-                    numbers.relabel(codes)
-            column.merge(more)
+            column.numbers = column.numbers.relabelled(mine)
+            column.merge(more, theirs)
         self._check_values()
 
     def finish(
@@ -244,12 +243,7 @@ class TableSketch:
         levels = 0 if count_levels is None else count_levels(int(self.classes.rows[kept].sum()))
         columns: list[CodeColumn] = []
         for i, column in enumerate(self.columns):
-            numbers = column.numbers
-            if len(ignored):
-                numbers.relabel(target.codes)
-            columns += column.finish(
-                i, target.labels.n_classes, None if factors is None else factors[kept], levels
-            )
+            columns += column.finish(i, target, levels)
         return Fitted(Encoding(columns, self.names), target)
 
     def _check_values(self) -> None:
@@ -299,6 +293,14 @@ def sketch_table(
     (threads or Threads(1)).run([partial(add, i) for i in range(table.n_columns)])
     sketch._check_values()
     return sketch
+
+
+def join_sketches(first: TableSketch, second: TableSketch) -> TableSketch:
+    """Return what two sketches saw of different rows, and leave both as they are."""
+    joined = TableSketch(first.names, first.rules)
+    joined.merge(first)
+    joined.merge(second)
+    return joined
 
 
 def sketch_files(

@@ -55,7 +55,7 @@ class ClassSketch:
     def codes_of(self, labels: Sequence[Any]) -> np.ndarray:
         """Return the codes of those of `labels` that are classes here."""
         found = [] if self.labels is None else [self.labels.code_of(label) for label in labels]
-        return np.array([code for code in found if code is not None], np.int64)
+        return np.array(sorted({code for code in found if code is not None}), np.int64)
 
 
 class Target:
@@ -93,6 +93,11 @@ class Target:
             self.labels = Labels(seen.classes[kept])
             self.codes = np.where(kept, np.cumsum(kept) - 1, 0)
         self.codes = self.codes.astype(np.min_scalar_type(self.labels.n_classes - 1))
+
+    @property
+    def kept_factors(self) -> np.ndarray | None:
+        """The weight of each of `labels`, None if all are 1."""
+        return None if self.factors is None else self.factors[self.factors > 0]
 
     def encode(self, y: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the class codes and the weights of some rows, None if all weights are 1.

@@ -91,7 +91,7 @@ def test_renamed_classes_are_those_of_renamed_rows(column, names):
     x, y, w = column
     codes = np.array(names)
     (sketch,) = sketch_of([(x, y, w)])
-    sketch.relabel(codes)
+    sketch = sketch.relabelled(codes)
     (renamed,) = sketch_of([(x, codes[y], w)])
     assert [c.tolist() for c in sketch.cuts(N_CLASSES)] == [
         c.tolist() for c in renamed.cuts(N_CLASSES)

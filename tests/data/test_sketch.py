@@ -1,6 +1,7 @@
 """What sketches of parts find is what the whole table gives."""
 
 import pickle
+from functools import reduce
 from random import Random
 
 import numpy as np
@@ -13,7 +14,13 @@ from hypothesis import strategies as st
 from deepbroad.data.categorical import select_categorical
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
-from deepbroad.data.sketch import SketchRules, TableSketch, number_capacity, sketch_table
+from deepbroad.data.sketch import (
+    SketchRules,
+    TableSketch,
+    join_sketches,
+    number_capacity,
+    sketch_table,
+)
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
 from deepbroad.kernels.threads import Threads
@@ -50,8 +57,19 @@ def test_sketches_of_parts_fit_the_encoding_of_the_whole(case, rows, random):
     sketch = merge_all(sketches, random)
     assert sketch.n_rows == len(case.table)
     assert sketch.is_exact
-    encoding, target = sketch.finish(**case.finishing)
+    for _ in range(2):
+        encoding, target = sketch.finish(**case.finishing)
+        assert_same(target, encoding, case)
+
+
+@given(cases(), st.integers(1, 5))
+def test_joined_sketches_are_left_as_they_are(case, rows):
+    sketches = list(sketches_of(case, rows))
+    before = [pickle.dumps(sketch) for sketch in sketches]
+    nothing = TableSketch(case.names, rules_of(case))
+    encoding, target = reduce(join_sketches, sketches, nothing).finish(**case.finishing)
     assert_same(target, encoding, case)
+    assert [pickle.dumps(sketch) for sketch in sketches] == before
 
 
 @given(cases(), st.integers(1, 14))
