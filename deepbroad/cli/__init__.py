@@ -6,6 +6,8 @@ import typer
 
 from deepbroad import __version__
 from deepbroad.cli.demo import demo
+from deepbroad.cli.fit import fit
+from deepbroad.cli.predict import predict
 
 app = typer.Typer(
     name="deepbroad",
@@ -15,6 +17,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+app.command()(fit)
+app.command()(predict)
 app.command()(demo)
 
 

@@ -3,6 +3,7 @@
 import logging
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any, Self
 
@@ -12,10 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.files import is_files, open_files
 from deepbroad.data.labels import Labels
-from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
-from deepbroad.data.weights import read_weights
 from deepbroad.engine.estimate import Estimate
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.merging import merge_part
@@ -24,13 +24,13 @@ from deepbroad.engine.planning import group_source
 from deepbroad.engine.provision import Wish, provide
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
+from deepbroad.estimators.intake import Rows, TableRows, Wants, open_rows
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import (
     check_count,
     check_depth,
     check_number,
     resolve_terms,
-    weigh_classes,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.kernels.threads import Threads, thread_count
@@ -87,11 +87,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         ----------
         X : table of shape (n_samples, n_features)
             A pandas, polars or pyarrow table, a NumPy array, or a SciPy sparse matrix. Strings,
-            categories, booleans, numbers, dates and missing values need no preparation.
+            categories, booleans, numbers, dates and missing values need no preparation. Or the
+            path of a Parquet, CSV or Arrow file, or of a folder of such, which is never held in
+            memory as a whole.
         y : array-like of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type; the name of a column where X is in files.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows, one of weight 0 as none.
+            Weights of the rows; a row of weight 2 counts as two rows, one of weight 0 as none. The
+            name of a column where X is in files.
 
         Returns
         -------
@@ -179,31 +182,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> Prepared:
         """Read, check, encode and plan a training table within a limit of memory."""
         self._check_parameters()
-        table = read_table(X)
+        rows = open_rows(X, y, sample_weight)
         if reset:
-            validate_data(self, X, y, skip_check_array=True)
-        check_consistent_length(X, y)
-        n = self._read_depth(table.n_columns)
-        labels, codes, weights = self._read_labels(y, read_weights(sample_weight, table.n_rows))
-        encoding, columns = Encoding.fit(
-            table,
-            codes,
-            labels.n_classes,
-            weights,
-            categorical_features=self.categorical_features,
-            levels=self._count_levels(
-                table.n_rows if weights is None else int(np.count_nonzero(weights))
-            ),
-        )
-        raw = ArraySource(
-            columns,
-            codes,
-            n_classes=labels.n_classes,
-            cardinalities=encoding.cardinalities,
-            weights=weights,
-            attributes=encoding.attributes,
-        )
-        del columns
+            self._take_names(rows, X, y)
+        n = self._read_depth(len(rows.names))
+        wants = Wants(self.categorical_features, self.class_weight, self._count_levels, limit)
+        labels, encoding, raw = rows.read(wants, threads)
+        del rows
         coded = Coded(raw, encoding, n, limit, reset, threads)
         terms, structure = self._choose_terms(coded)
         source = raw.convert(merge_part, threads=threads)
@@ -234,28 +219,31 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             return None, None
         return resolve_terms(self.terms, coded.depth, coded.encoding), None
 
-    def _read_labels(
-        self, y: Any, weights: np.ndarray | None
-    ) -> tuple[Labels, np.ndarray, np.ndarray | None]:
-        """Return the classes, each row's class and its weight, class weights included."""
-        labels, codes = Labels.fit(y, weights)
-        weights = weigh_classes(self.class_weight, labels, codes, weights)
-        if weights is not None and not weights.all():
-            # A class of weight 0 is as if absent.
-            labels, codes = Labels.fit(y, weights)
-        if labels.n_classes < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, and y has one class: "
-                f"{labels.classes.tolist()[0]!r}."
-            )
-        return labels, codes, weights
+    def _take_names(self, rows: Rows, X: Any, y: Any) -> None:
+        """Hold how many attributes there are, and their names, as scikit-learn does."""
+        if isinstance(rows, TableRows):
+            validate_data(self, X, y, skip_check_array=True)
+            check_consistent_length(X, y)
+        else:
+            self.n_features_in_ = len(rows.names)
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
 
-    def _encode(self, X: Any) -> np.ndarray:
-        """Return the codes of a table to predict."""
+    def _batches(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the codes of rows to predict: all at once, or those of files batch by batch."""
         check_is_fitted(self, "classes_")
-        table = read_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self._encoding.encode(table)
+        encoding = self._encoding
+        if is_files(X):
+            files = open_files(X, columns=encoding.names, text=encoding.text_names)
+            yield from (encoding.encode(batch.table) for batch in files.batches())
+        else:
+            table = read_table(X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            yield encoding.encode(table)
+
+    def _by_batches(self, X: Any, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return a function of the codes of rows to predict, batch after batch."""
+        found = [function(codes) for codes in self._batches(X)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds of classes.
@@ -278,10 +266,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _score(self, X: Any) -> np.ndarray:
         """Return the scores of all classes, the first being 0, (n_samples, n_classes) float64."""
-        codes = self._encode(X)
-        scores = np.zeros((codes.shape[1], len(self.classes_)))
-        scores[:, 1:] = self._scorer.scores(codes, self.n_jobs)
-        return scores
+
+        def score(codes: np.ndarray) -> np.ndarray:
+            scores = np.zeros((codes.shape[1], len(self.classes_)))
+            scores[:, 1:] = self._scorer.scores(codes, self.n_jobs)
+            return scores
+
+        return self._by_batches(X, score)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.
@@ -296,11 +287,15 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         labels : ndarray of shape (n_samples,)
             Of the type of ``classes_``.
         """
-        codes = self._encode(X)
-        scores = self._scorer.scores(codes, self.n_jobs)
-        best = scores.argmax(axis=1)
-        ahead = np.take_along_axis(scores, best[:, None], axis=1)[:, 0] > 0
-        return self.classes_[np.where(ahead, best + 1, 0)]
+
+
+        def classify(codes: np.ndarray) -> np.ndarray:
+            scores = self._scorer.scores(codes, self.n_jobs)
+            best = scores.argmax(axis=1)
+            ahead = np.take_along_axis(scores, best[:, None], axis=1)[:, 0] > 0
+            return self.classes_[np.where(ahead, best + 1, 0)]
+
+        return self._by_batches(X, classify)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class for each row.
@@ -315,8 +310,23 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
         probabilities : ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``; rows sum to 1.
         """
-        codes = self._encode(X)
-        return self._scorer.probabilities(codes, self.n_jobs)
+        return self._by_batches(X, lambda codes: self._scorer.probabilities(codes, self.n_jobs))
+
+    def iter_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the probabilities of rows batch by batch, for files with more rows than memory has.
+
+        Parameters
+        ----------
+        X : path
+            As for `fit`; a table in memory is one batch.
+
+        Yields
+        ------
+        probabilities : ndarray of shape (n_batch, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        for codes in self._batches(X):
+            yield self._scorer.probabilities(codes, self.n_jobs)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`, exact also where a probability is tiny.

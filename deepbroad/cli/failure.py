@@ -1,0 +1,53 @@
+"""Errors as people want them: a sentence or two and an exit code, no traceback unless asked for."""
+
+import functools
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+# What a user can do something about; anything else is a bug, and its traceback is wanted.
+EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, FloatingPointError)
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def plainly(command: Command) -> Command:
+    """Make a command print expected errors as one message and leave with exit code 1.
+
+    Warnings are printed the same way, once each. A command that has a parameter `debug` which is
+    true shows tracebacks too.
+    """
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        console = Console(stderr=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = functools.partial(_show_warning, console)
+            try:
+                return command(*args, **options)
+            except KeyboardInterrupt:
+                console.print("Interrupted.", style="red")
+                raise typer.Exit(130) from None
+            except EXPECTED as error:
+                if options.get("debug"):
+                    traceback.print_exc(file=sys.stderr)
+                else:
+                    message = str(error) or type(error).__name__
+                    console.print(f"Error: {message}", style="red", markup=False, highlight=False)
+                raise typer.Exit(1) from None
+
+    return run  # type: ignore[return-value]
+
+
+def _show_warning(console: Console, message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning without the line of code that it came from."""
+    console.print(f"Warning: {message}", style="yellow", markup=False, highlight=False)

@@ -1,0 +1,75 @@
+"""`deepbroad predict`: classes and probabilities for the rows of a table in files."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import typer
+from rich.console import Console
+
+import deepbroad
+from deepbroad.cli.failure import Debug, Quiet, plainly
+
+WRITERS = {".csv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow"}
+
+
+@plainly
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
+    table: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow file, or a folder of such.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="CSV, Parquet or Arrow file; CSV to the screen if none."),
+    ] = None,
+    proba: Annotated[bool, typer.Option(help="Write the probability of each class too.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the class of each row of a table."""
+    if out is not None and out.suffix.lower() not in WRITERS:
+        raise ValueError(
+            f"The ending of {out.name} tells no format; use one of {', '.join(WRITERS)}."
+        )
+    classifier = deepbroad.load(model)
+    batches = predict_batches(classifier, table, proba=proba)
+    n_rows = write_batches(batches, out)
+    if out is not None and not quiet:
+        Console(stderr=True).print(f"{n_rows:,} predictions in {out}", highlight=False)
+
+
+def predict_batches(classifier: Any, table: Path, *, proba: bool) -> Iterator[pa.Table]:
+    """Yield predictions batch by batch, as tables."""
+    classes = classifier.classes_
+    for probabilities in classifier.iter_proba(table):
+        columns = {"prediction": pa.array(classes[probabilities.argmax(axis=1)])}
+        if proba:
+            for c, label in enumerate(classes.tolist()):
+                columns[f"P({label})"] = pa.array(np.ascontiguousarray(probabilities[:, c]))
+        yield pa.table(columns)
+
+
+def write_batches(batches: Iterator[pa.Table], out: Path | None) -> int:
+    """Write tables to a file, or to the screen; return how many rows they had."""
+    first = next(batches)
+    if out is None:
+        sink: Any = sys.stdout.buffer
+        writer: Any = pa_csv.CSVWriter(sink, first.schema)
+    elif WRITERS[out.suffix.lower()] == "Parquet":
+        writer = pq.ParquetWriter(out, first.schema)
+    elif WRITERS[out.suffix.lower()] == "Arrow":
+        writer = pa.ipc.new_file(str(out), first.schema)
+    else:
+        writer = pa_csv.CSVWriter(str(out), first.schema)
+    n_rows = 0
+    with writer:
+        writer.write_table(first)
+        n_rows += first.num_rows
+        for batch in batches:
+            writer.write_table(batch)
+            n_rows += batch.num_rows
+    return n_rows

@@ -1,0 +1,180 @@
+"""Fits and predictions from files are those from memory."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import deepbroad
+from deepbroad import (
+    AnDEClassifier,
+    AnJEClassifier,
+    DBLClassifier,
+    KDBClassifier,
+    LRClassifier,
+    TANClassifier,
+)
+
+MODELS = {
+    "AnJE": AnJEClassifier(n=2),
+    "AnDE": AnDEClassifier(n=1),
+    "KDB": KDBClassifier(k=1),
+    "TAN": TANClassifier(),
+    "ELR": TANClassifier(fitting="discriminative"),
+    "DBL": DBLClassifier(n=2, alpha=0.1, orders="exact"),
+    "hDBL": DBLClassifier(n=2, alpha=[1.0, 10.0]),
+    "default": DBLClassifier(time_limit=600),
+    "LR": LRClassifier(n=2),
+    "hinge": DBLClassifier(n=1, alpha=1.0, loss="squared_hinge"),
+}
+
+
+def draw_table(n_rows=700, seed=0):
+    """Mixed columns with missing values, and a class that depends on them."""
+    random = np.random.default_rng(seed)
+    color = random.choice(["red", "blue", "green"], n_rows)
+    size = random.normal(size=n_rows).round(2)
+    count = random.integers(0, 6, n_rows)
+    odds = (color == "red") * 2.0 + (size > 0.3) * (count > 2) * 3.0 - 1.0
+    label = np.where(random.logistic(size=n_rows) < odds, "yes", "no")
+    missing = random.random(n_rows) < 0.1
+    return pa.table(
+        {
+            "color": pa.array(color, mask=random.random(n_rows) < 0.05),
+            "size": pa.array(size, mask=missing),
+            "count": count,
+            "flag": random.random(n_rows) < 0.5,
+            "weight": random.integers(0, 3, n_rows).astype(float),
+            "label": label,
+        }
+    )
+
+
+TABLE = draw_table()
+X = TABLE.select(["color", "size", "count", "flag"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    plain = TABLE.drop_columns(["weight"])
+    pq.write_table(plain, folder / "plain.parquet", row_group_size=100)
+    pq.write_table(TABLE, folder / "weighted.parquet", row_group_size=100)
+    pa_csv.write_csv(plain, folder / "plain.csv")
+    feather.write_feather(plain, folder / "plain.arrow", chunksize=150)
+    (folder / "parts").mkdir()
+    for k in range(3):
+        part = plain.slice(k * 250, 250)
+        pq.write_table(part, folder / "parts" / f"part{k}.parquet")
+    return folder
+
+
+def clone(model):
+    return type(model)(**model.get_params())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_the_one_from_memory(folder, name):
+    expected = clone(MODELS[name]).fit(X, TABLE.column("label"))
+    found = clone(MODELS[name]).fit(folder / "plain.parquet", "label")
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+    assert found.attributes_ == expected.attributes_
+    assert found.terms_ == expected.terms_
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("file", ["plain.csv", "plain.arrow", "parts"])
+def test_formats_do_not_matter(folder, file):
+    model = MODELS["DBL"]
+    expected = clone(model).fit(X, TABLE.column("label")).predict_proba(X)
+    found = clone(model).fit(str(folder / file), y="label")
+    np.testing.assert_allclose(found.predict_proba(X), expected, atol=1e-6)
+    np.testing.assert_allclose(found.predict_proba(folder / file), expected, atol=1e-6)
+    assert (found.predict(folder / file) == found.predict(X)).all()
+    log_odds = found.decision_function(folder / file)
+    np.testing.assert_allclose(log_odds, found.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0, "no": 0.5}])
+def test_weights_are_a_column(folder, class_weight):
+    model = DBLClassifier(n=2, alpha=0.1, orders="exact", class_weight=class_weight)
+    weights = TABLE.column("weight").to_numpy()
+    expected = clone(model).fit(X, TABLE.column("label"), sample_weight=weights)
+    found = clone(model).fit(folder / "weighted.parquet", "label", sample_weight="weight")
+    assert found.feature_names_in_.tolist() == X.column_names
+    assert found.attributes_ == expected.attributes_
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_threads_change_no_bit(folder, n_jobs):
+    one = LRClassifier(n=2, n_jobs=1).fit(folder / "plain.parquet", "label")
+    more = LRClassifier(n=2, n_jobs=n_jobs).fit(folder / "plain.parquet", "label")
+    assert (one.predict_proba(X) == more.predict_proba(X)).all()
+
+
+def test_numbers_that_are_named_are_categories(folder):
+    given = {"n": 1, "categorical_features": ["count"]}
+    expected = AnJEClassifier(**given).fit(X, TABLE.column("label"))
+    found = AnJEClassifier(**given).fit(folder / "plain.parquet", "label")
+    assert found.attributes_ == expected.attributes_
+    text = AnJEClassifier(**given).fit(folder / "plain.csv", "label")
+    assert text.attributes_["count"] == list("012345")
+    np.testing.assert_allclose(
+        text.predict_proba(folder / "plain.csv"), expected.predict_proba(X), atol=1e-12
+    )
+
+
+def test_probabilities_come_in_batches(folder):
+    model = AnJEClassifier(n=1).fit(folder / "plain.parquet", "label")
+    batches = list(model.iter_proba(folder / "parts"))
+    assert len(batches) > 1
+    np.testing.assert_array_equal(np.concatenate(batches), model.predict_proba(X))
+    (whole,) = model.iter_proba(X)
+    np.testing.assert_array_equal(whole, model.predict_proba(X))
+
+
+def test_an_estimate_counts_no_memory_for_rows(folder):
+    model = DBLClassifier(n=2, alpha=0.1, orders="exact")
+    found = model.estimate(folder / "plain.parquet", "label")
+    assert found.rows == 700
+    assert found.cells == model.estimate(X, TABLE.column("label")).cells
+    assert not hasattr(model, "classes_")
+
+
+def test_a_model_from_files_is_saved_and_loaded(folder, tmp_path):
+    model = clone(MODELS["DBL"]).fit(folder / "plain.parquet", "label")
+    deepbroad.save(model, tmp_path / "m.dbl")
+    loaded = deepbroad.load(tmp_path / "m.dbl")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(folder / "plain.parquet"), model.predict_proba(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("y", "sample_weight", "error", "message"),
+    [
+        (np.zeros(700), None, TypeError, "y is the name of their column"),
+        (None, None, TypeError, "y is the name of their column"),
+        ("label", np.ones(700), TypeError, "sample_weight is the name"),
+        ("nothing", None, ValueError, "nothing"),
+        ("label", "nothing", ValueError, "nothing"),
+    ],
+)
+def test_columns_are_named(folder, y, sample_weight, error, message):
+    with pytest.raises(error, match=message):
+        AnJEClassifier().fit(folder / "plain.parquet", y, sample_weight=sample_weight)
+
+
+def test_a_file_of_one_class_is_refused(tmp_path):
+    pq.write_table(pa.table({"a": [1, 2, 3], "y": ["x", "x", "x"]}), tmp_path / "one.parquet")
+    with pytest.raises(ValueError, match="needs at least 2 classes"):
+        AnJEClassifier().fit(tmp_path / "one.parquet", "y")
+
+
+def test_a_limit_below_what_reading_takes_is_refused(folder):
+    model = DBLClassifier(n=2, alpha=0.1, orders="exact", memory_limit="1MB")
+    with pytest.raises(MemoryError, match="memory_limit"):
+        model.fit(folder / "plain.parquet", "label")
