@@ -1,21 +1,17 @@
-"""What all classifiers share: from a table to a plan, and from fitted tables to predictions."""
+"""What all classifiers share: from a table to a plan, and what a fit leaves behind."""
 
 import logging
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from deepbroad.data.encoding import Encoding
-from deepbroad.data.files import is_files, open_files
 from deepbroad.data.labels import Labels
-from deepbroad.data.table import read_table
 from deepbroad.engine.estimate import Estimate
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.merging import merge_part
@@ -32,6 +28,7 @@ from deepbroad.estimators.parameters import (
     check_number,
     resolve_terms,
 )
+from deepbroad.estimators.prediction import Predictor
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.model.scores import ScoreTables
@@ -40,8 +37,8 @@ from deepbroad.model.terms import Terms
 logger = logging.getLogger("deepbroad")
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Base of the classifiers: validates, encodes, plans, and predicts from fitted tables."""
+class TableClassifier(Predictor, ClassifierMixin, BaseEstimator, ABC):
+    """Base of the classifiers: validates, encodes and plans, and holds what was fitted."""
 
     n: int
     smoothing: float
@@ -89,12 +86,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             A pandas, polars or pyarrow table, a NumPy array, or a SciPy sparse matrix. Strings,
             categories, booleans, numbers, dates and missing values need no preparation. Or the
             path of a Parquet, CSV or Arrow file, or of a folder of such, which is never held in
-            memory as a whole.
+            memory as a whole; while a `dask.distributed.Client` is active, its workers read it. Or
+            a Dask data frame or array, whose partitions stay where they are.
         y : array-like of shape (n_samples,)
-            Class labels of any type; the name of a column where X is in files.
+            Class labels of any type; the name of a column where X is in files. Beside a Dask
+            collection, a Dask series or array, or the name of a column.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows, one of weight 0 as none. The
-            name of a column where X is in files.
+            Weights of the rows; a row of weight 2 counts as two rows, one of weight 0 as none. A
+            name or a Dask collection where y is one.
 
         Returns
         -------
@@ -226,123 +225,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator, ABC):
             check_consistent_length(X, y)
         else:
             self.n_features_in_ = len(rows.names)
-            self.feature_names_in_ = np.array(rows.names, dtype=object)
-
-    def _batches(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the codes of rows to predict: all at once, or those of files batch by batch."""
-        check_is_fitted(self, "classes_")
-        encoding = self._encoding
-        if is_files(X):
-            files = open_files(X, columns=encoding.names, text=encoding.text_names)
-            yield from (encoding.encode(batch.table) for batch in files.batches())
-        else:
-            table = read_table(X)
-            validate_data(self, X, reset=False, skip_check_array=True)
-            yield encoding.encode(table)
-
-    def _by_batches(self, X: Any, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return a function of the codes of rows to predict, batch after batch."""
-        found = [function(codes) for codes in self._batches(X)]
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log odds of classes.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            As for `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the log odds of ``classes_[1]``; for more, each class's score less the
-            mean of the row's scores.
-        """
-        scores = self._score(X)
-        if len(self.classes_) == 2:
-            return scores[:, 1]
-        return scores - scores.mean(axis=1, keepdims=True)
-
-    def _score(self, X: Any) -> np.ndarray:
-        """Return the scores of all classes, the first being 0, (n_samples, n_classes) float64."""
-
-        def score(codes: np.ndarray) -> np.ndarray:
-            scores = np.zeros((codes.shape[1], len(self.classes_)))
-            scores[:, 1:] = self._scorer.scores(codes, self.n_jobs)
-            return scores
-
-        return self._by_batches(X, score)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            As for `fit`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Of the type of ``classes_``.
-        """
-
-
-        def classify(codes: np.ndarray) -> np.ndarray:
-            scores = self._scorer.scores(codes, self.n_jobs)
-            best = scores.argmax(axis=1)
-            ahead = np.take_along_axis(scores, best[:, None], axis=1)[:, 0] > 0
-            return self.classes_[np.where(ahead, best + 1, 0)]
-
-        return self._by_batches(X, classify)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class for each row.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            As for `fit`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``; rows sum to 1.
-        """
-        return self._by_batches(X, lambda codes: self._scorer.probabilities(codes, self.n_jobs))
-
-    def iter_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the probabilities of rows batch by batch, for files with more rows than memory has.
-
-        Parameters
-        ----------
-        X : path
-            As for `fit`; a table in memory is one batch.
-
-        Yields
-        ------
-        probabilities : ndarray of shape (n_batch, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        for codes in self._batches(X):
-            yield self._scorer.probabilities(codes, self.n_jobs)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of `predict_proba`, exact also where a probability is tiny.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            As for `fit`.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        scores = self._score(X)
-        return scores - logsumexp(scores, axis=1, keepdims=True)
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            if rows.named:
+                self.feature_names_in_ = np.array(rows.names, dtype=object)
 
     @property
     def tables_(self) -> NamedTables:

@@ -16,10 +16,12 @@ from deepbroad.data.code_store import CodeStore, encode_files
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import is_files, open_files
 from deepbroad.data.labels import Labels
-from deepbroad.data.sketch import SketchRules, number_capacity, sketch_files
+from deepbroad.data.sketch import SketchRules, TableSketch, number_capacity, sketch_files
 from deepbroad.data.source import MEMORY, ArraySource, Source, Store
 from deepbroad.data.table import read_table
+from deepbroad.data.target import Target
 from deepbroad.data.weights import read_weights
+from deepbroad.engine.cluster_reading import is_cluster, open_cluster
 from deepbroad.estimators.parameters import class_factors, ignored_classes, weigh_classes
 from deepbroad.kernels.threads import Threads
 
@@ -63,9 +65,12 @@ class Rows(ABC):
     ----------
     names : sequence of str
         Their attributes.
+    named : bool
+        Whether these names were given, or are just "x0", "x1", ...
     """
 
     names: Sequence[str]
+    named = True
 
     @abstractmethod
     def read(self, wants: Wants, threads: Threads) -> Intake:
@@ -74,6 +79,8 @@ class Rows(ABC):
 
 def open_rows(X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return training rows by how they were given, before any is read."""
+    if is_cluster(X):
+        return ClusterRows(X, y, sample_weight)
     if is_files(X):
         return FileRows(X, y, sample_weight)
     return TableRows(X, y, sample_weight)
@@ -110,42 +117,70 @@ class TableRows(Rows):
         return Intake(labels, encoding, _as_source(columns, codes, weights, labels, encoding))
 
 
-class FileRows(Rows):
-    """Rows of files, which are coded into other files: no more than some batches are in memory."""
+class SketchedRows(Rows):
+    """Rows that are gone through twice: to learn their encoding, and to code them."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if not isinstance(y, str):
-            raise TypeError(
-                "With X in files, y is the name of their column that holds the classes; got "
-                f"{type(y).__name__}."
-            )
-        if sample_weight is not None and not isinstance(sample_weight, str):
-            raise TypeError(
-                "With X in files, sample_weight is the name of one of their columns; got "
-                f"{type(sample_weight).__name__}."
-            )
-        self._given = X, y, sample_weight
-        self.names = open_files(X, y=y, weights=sample_weight).names
+    @abstractmethod
+    def _sketch(self, rules: SketchRules, threads: Threads) -> TableSketch:
+        """Return what is seen of all rows."""
+
+    @abstractmethod
+    def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
+        """Return the rows in codes."""
 
     def read(self, wants: Wants, threads: Threads) -> Intake:
         """Check and code them."""
-        X, y, sample_weight = self._given
-        chosen = select_categorical(wants.categorical_features, self.names)
-        text = [] if chosen is None else [self.names[i] for i in np.flatnonzero(chosen).tolist()]
-        files = open_files(X, y=y, weights=sample_weight, text=text)
-        sketched = SketchRules(
-            chosen,
+        rules = SketchRules(
+            select_categorical(wants.categorical_features, self.names),
             ignored_classes(wants.class_weight),
-            number_capacity(min(SKETCHED * wants.limit, MOST_SKETCHED), len(files.names)),
+            number_capacity(min(SKETCHED * wants.limit, MOST_SKETCHED), len(self.names)),
         )
-        encoding, target = sketch_files(files, sketched, threads).finish(
+        encoding, target = self._sketch(rules, threads).finish(
             partial(class_factors, wants.class_weight), wants.count_levels
         )
-        labels, store = target.labels, CodeStore()
-        check_classes(labels)
-        rows = encode_files(files, encoding, target, store, threads)
-        source = _as_source(rows.codes, rows.labels, rows.weights, labels, encoding, store)
-        return Intake(labels, encoding, source)
+        check_classes(target.labels)
+        return Intake(target.labels, encoding, self._code(encoding, target, threads))
+
+
+class FileRows(SketchedRows):
+    """Rows of files, which are coded into other files: no more than some batches are in memory."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        for name, column in (("y", y), ("sample_weight", sample_weight)):
+            if not isinstance(column, str) and (name == "y" or column is not None):
+                raise TypeError(
+                    f"With X in files, {name} is the name of one of their columns; got "
+                    f"{type(column).__name__}."
+                )
+        self._open = partial(open_files, X, y=y, weights=sample_weight)
+        self._files = self._open()
+        self.names = self._files.names
+
+    def _sketch(self, rules: SketchRules, threads: Threads) -> TableSketch:
+        chosen = rules.categorical
+        if chosen is not None and chosen.any():
+            # What is named a category is text in CSV, whatever it looks like.
+            self._files = self._open(text=[self.names[i] for i in np.flatnonzero(chosen).tolist()])
+        return sketch_files(self._files, rules, threads)
+
+    def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
+        store = CodeStore()
+        rows = encode_files(self._files, encoding, target, store, threads)
+        return _as_source(*rows, target.labels, encoding, store)
+
+
+class ClusterRows(SketchedRows):
+    """Rows on a Dask cluster, which stay there."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._table = open_cluster(X, y, sample_weight)
+        self.names, self.named = self._table.names, self._table.named
+
+    def _sketch(self, rules: SketchRules, threads: Threads) -> TableSketch:
+        return self._table.sketch(rules)
+
+    def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
+        return self._table.code(encoding, target)
 
 
 def check_classes(labels: Labels) -> None:

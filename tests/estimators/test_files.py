@@ -156,8 +156,8 @@ def test_a_model_from_files_is_saved_and_loaded(folder, tmp_path):
 @pytest.mark.parametrize(
     ("y", "sample_weight", "error", "message"),
     [
-        (np.zeros(700), None, TypeError, "y is the name of their column"),
-        (None, None, TypeError, "y is the name of their column"),
+        (np.zeros(700), None, TypeError, "y is the name of one"),
+        (None, None, TypeError, "y is the name of one"),
         ("label", np.ones(700), TypeError, "sample_weight is the name"),
         ("nothing", None, ValueError, "nothing"),
         ("label", "nothing", ValueError, "nothing"),
