@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -12,6 +13,7 @@ from deepbroad.data.file_formats import TableFile, slices
 
 # The types of columns are inferred from the first block.
 _BLOCK = 2**22
+_CONVERSION = re.compile(r"column #(\d+).*?conversion error to ([\w\[\]]+): (.*)", re.DOTALL)
 
 
 class CsvTable(TableFile):
@@ -27,13 +29,12 @@ class CsvTable(TableFile):
     def __init__(self, path: Path, types: dict[str, pa.DataType]) -> None:
         super().__init__(path)
         self._types = types
-        with open_csv(path, types) as reader:
-            self._schema = reader.schema
+        self._names = list(_read_types(path, {}))
 
     @property
     def names(self) -> list[str]:
         """All columns."""
-        return list(self._schema.names)
+        return list(self._names)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns."""
@@ -42,15 +43,13 @@ class CsvTable(TableFile):
                 for batch in reader:
                     yield from slices(pa.Table.from_batches([batch]), rows)
         except pa.ArrowInvalid as error:
-            raise self._explain(error, columns) from error
+            raise self._explain(error) from error
 
-    def _explain(self, error: pa.ArrowInvalid, columns: Sequence[str]) -> ValueError:
+    def _explain(self, error: pa.ArrowInvalid) -> ValueError:
         """Return an error that says what to do about a value of another type than the first."""
-        found = re.search(
-            r"column #(\d+).*?conversion error to ([\w\[\]]+): (.*)", str(error), re.DOTALL
-        )
+        found = _CONVERSION.search(str(error))
         if not found:
-            return ValueError(f"{self.path} cannot be read as CSV: {error}")
+            return _refusal(self, error)
         name = self.names[int(found[1])]
         return ValueError(
             f"{self.path}: column {name!r} began with values of type {found[2]}, but has "
@@ -60,23 +59,28 @@ class CsvTable(TableFile):
 
 
 def infer_types(
-    paths: Sequence[Path], *, text: Collection[str], exact: Collection[str]
+    paths: Sequence[Path],
+    text: Collection[str],
+    exact: Collection[str],
+    categories: Collection[str],
 ) -> dict[str, pa.DataType]:
     """Return the types of the columns of CSV files, from the first rows that have values.
 
     Whole numbers become floats, unless they are in `exact`: the next rows may have fractions, and
-    to cut points they are the same. Those of `text` become text.
+    to cut points they are the same. Those of `text` become text, and those of `categories` if not
+    all their values have the type of the first.
     """
-    types = {name: pa.string() for name in text}
-    types = _read_types(paths[0], types)
+    types = _read_types(paths[0], dict.fromkeys(text, pa.string()))
     for path in paths:
         empty = [name for name, kind in types.items() if pa.types.is_null(kind)]
         if empty:
             types |= _find_types(path, empty)
-    return {
+    types = {
         name: pa.float64() if pa.types.is_integer(kind) and name not in exact else kind
         for name, kind in types.items()
     }
+    doubtful = [name for name in categories if types.get(name, pa.string()) != pa.string()]
+    return types | dict.fromkeys(_find_mixed(paths, types, doubtful), pa.string())
 
 
 def open_csv(
@@ -84,24 +88,34 @@ def open_csv(
 ) -> pa.csv.CSVStreamingReader:
     """Open a CSV file, compressed or not, for reading in batches."""
     separator = "\t" if ".tsv" in path.suffixes else ","
-    try:
-        return pa.csv.open_csv(
-            pa.input_stream(str(path), compression="detect"),
-            pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
-            pa.csv.ParseOptions(delimiter=separator),
-            pa.csv.ConvertOptions(
-                column_types=types,
-                strings_can_be_null=True,
-                include_columns=None if columns is None else list(columns),
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+    return pa.csv.open_csv(
+        pa.input_stream(str(path), compression="detect"),
+        pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+        pa.csv.ParseOptions(delimiter=separator),
+        pa.csv.ConvertOptions(
+            column_types=types,
+            strings_can_be_null=True,
+            include_columns=None if columns is None else list(columns),
+            include_missing_columns=True,
+        ),
+    )
+
+
+def _refusal(path: Any, error: pa.ArrowInvalid) -> ValueError:
+    return ValueError(f"{path} cannot be read as CSV: {error}. Correct or convert it")
 
 
 def _read_types(path: Path, types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
-    with open_csv(path, types) as reader:
-        return {field.name: field.type for field in reader.schema}
+    """Return the names of the columns of a file, and the types that its first block has."""
+    try:
+        with open_csv(path, types) as reader:
+            names = reader.schema.names
+            found = dict(zip(names, reader.schema.types, strict=True))
+    except pa.ArrowInvalid as error:
+        raise _refusal(path, error) from error
+    if len(found) < len(names):
+        raise ValueError(f"column names must differ: {path} has {names[:20]}")
+    return found
 
 
 def _find_types(path: Path, names: list[str]) -> dict[str, pa.DataType]:
@@ -116,6 +130,27 @@ def _find_types(path: Path, names: list[str]) -> dict[str, pa.DataType]:
             if len(found) == len(names):
                 break
     return found
+
+
+def _find_mixed(
+    paths: Sequence[Path], types: dict[str, pa.DataType], names: list[str]
+) -> list[str]:
+    """Return those of some columns that hold other values than of their types."""
+    mixed: list[str] = []
+    for path in paths:
+        while len(mixed) < len(names):
+            rest = [name for name in names if name not in mixed]
+            try:
+                with open_csv(path, types, rest) as reader:
+                    for _ in reader:
+                        pass
+                break
+            except pa.ArrowInvalid as error:
+                found = _CONVERSION.search(str(error))
+                if not found:
+                    raise _refusal(path, error) from error
+                mixed.append(list(_read_types(path, {}))[int(found[1])])
+    return mixed
 
 
 def _type_of(values: pa.Array) -> pa.DataType:

@@ -5,6 +5,7 @@ CSV has a module of its own. Nothing here knows what columns mean.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,13 @@ class TableFile(ABC):
 class ParquetTable(TableFile):
     """A Parquet file; text comes as dictionaries, which the file mostly has already."""
 
-    def __init__(self, path: Path, row_groups: Sequence[int] | None = None) -> None:
+    def __init__(self, path: Path | None) -> None:
         super().__init__(path)
         with self._open() as file:
-            groups = range(file.num_row_groups) if row_groups is None else row_groups
-            self._counts = {i: file.metadata.row_group(i).num_rows for i in groups}
+            counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             self._schema = file.schema_arrow
-        self.n_rows = sum(self._counts.values())
+        self._counts = dict(enumerate(counts))  # the rows of each row group
+        self.n_rows = sum(counts)
 
     @property
     def names(self) -> list[str]:
@@ -96,18 +97,23 @@ class ParquetTable(TableFile):
 
     def split(self, rows: int) -> "Sequence[ParquetTable]":
         """Return some row groups each, none of no rows."""
-        parts: list[list[int]] = []
+        parts: list[ParquetTable] = []
         filled = rows
         for group, count in self._counts.items():
             filled += count
             if filled > rows:
-                parts.append([])
+                parts.append(copy(self))
+                parts[-1]._counts = {}
                 filled = count
-            parts[-1].append(group)
-        return [ParquetTable(self.path, groups) for groups in parts]
+            parts[-1]._counts[group] = count
+            parts[-1].n_rows = filled
+        return parts
 
     def _open(self, **options: Any) -> pq.ParquetFile:
-        return pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER, **options)
+        return pq.ParquetFile(self._source(), pre_buffer=False, buffer_size=_BUFFER, **options)
+
+    def _source(self) -> Any:
+        return self.path
 
 
 class ArrowTable(TableFile):
@@ -180,7 +186,6 @@ class DatasetTable(TableFile):
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,
-            fragment_scan_options=None,
         )
         for batch in scanner.to_batches():
             yield from slices(pa.Table.from_batches([batch]), rows)

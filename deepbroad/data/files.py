@@ -1,7 +1,7 @@
 """Tables in files, larger than memory perhaps: batches of rows, as often as one wants."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,11 +12,11 @@ import pyarrow.dataset as ds
 from deepbroad.data.csv_file import CsvTable, infer_types
 from deepbroad.data.file_formats import (
     ArrowTable,
-    DatasetTable,
     ParquetTable,
     TableFile,
     changed,
 )
+from deepbroad.data.fragments import open_dataset
 from deepbroad.data.table import Table, read_table
 from deepbroad.data.weights import read_weights
 
@@ -148,6 +148,7 @@ def open_files(
     weights: str | None = None,
     columns: Sequence[str] | None = None,
     text: Sequence[str] = (),
+    categories: Sequence[str] = (),
 ) -> TableFiles:
     """Return a table in files; only their headers are read.
 
@@ -163,12 +164,16 @@ def open_files(
         The attributes; by default all other columns.
     text : sequence of str
         Columns that are text, whatever a CSV file looks like.
+    categories : sequence of str
+        Columns that are text if not all their values in CSV files are of the type of the first,
+        for which those files are gone through.
 
     Returns
     -------
     TableFiles
     """
-    files = _open_all(X, [name for name in (y, weights) if name is not None], text)
+    exact = [name for name in (y, weights) if name is not None]
+    files = _open_all(X, lambda paths: infer_types(paths, text, exact, categories))
     known = files[0].names
     for file in files[1:]:
         if sorted(file.names) != sorted(known):
@@ -188,17 +193,19 @@ def open_files(
     return TableFiles(files, names, y, weights)
 
 
-def _open_all(X: Any, exact: Sequence[str], text: Sequence[str]) -> list[TableFile]:
-    """Open the files that `X` names."""
+def _open_all(
+    X: Any, find_types: Callable[[list[Path]], dict[str, pa.DataType]]
+) -> list[TableFile]:
+    """Open the files that `X` names; only CSV's types must be found."""
     if isinstance(X, ds.Dataset):
-        return [DatasetTable(X)]
+        return open_dataset(X)
     given = list(X) if isinstance(X, list | tuple) else [X]
     if not all(isinstance(item, str | os.PathLike) for item in given):
         raise TypeError(f"files are given by their paths, got {given[:5]!r}")
     if len(given) == 1 and Path(given[0]).is_dir():
         hive = _hive_folder(Path(given[0]))
         if hive is not None:
-            return [DatasetTable(hive)]
+            return open_dataset(hive)
     paths = [path for item in given for path in _find_paths(Path(item))]
     formats = {_format_of(path) for path in paths}
     if len(formats) > 1:
@@ -210,7 +217,7 @@ def _open_all(X: Any, exact: Sequence[str], text: Sequence[str]) -> list[TableFi
         case "Arrow":
             return [_open_one(ArrowTable, path) for path in paths]
         case _:
-            types = infer_types(paths, text=text, exact=exact)
+            types = find_types(paths)
             return [CsvTable(path, types) for path in paths]
 
 
@@ -224,7 +231,7 @@ def _open_one(kind: Any, path: Path) -> TableFile:
 def _find_paths(path: Path) -> list[Path]:
     """Return the files of a folder, in the order of their names, or the file itself."""
     if not path.exists():
-        hint = ". For other file systems give a pyarrow.dataset" if "://" in str(path) else ""
+        hint = ". For other file systems give a pyarrow.dataset" if ":/" in str(path) else ""
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}{hint}")
     found = [path] if path.is_file() else _visible_files(path)
     if not found:

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepbroad.data.cuts import cuts_and_distinct
@@ -116,6 +116,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 99),
     n_classes=st.integers(1, 3),
