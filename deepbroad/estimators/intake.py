@@ -159,8 +159,9 @@ class FileRows(SketchedRows):
     def _sketch(self, rules: SketchRules, threads: Threads) -> TableSketch:
         chosen = rules.categorical
         if chosen is not None and chosen.any():
-            # What is named a category is text in CSV, whatever it looks like.
-            self._files = self._open(text=[self.names[i] for i in np.flatnonzero(chosen).tolist()])
+            # What is named a category is text in CSV where its values are not of one type.
+            named = [self.names[i] for i in np.flatnonzero(chosen).tolist()]
+            self._files = self._open(categories=named)
         return sketch_files(self._files, rules, threads)
 
     def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
