@@ -27,6 +27,8 @@ from deepbroad.kernels.threads import Threads
 
 # Share of the memory limit that summaries of numbers may take while files are read, and bytes.
 SKETCHED, MOST_SKETCHED = 0.125, 2e9
+# Share that the values of categories may take: an identifier of every row would have no end.
+VALUES = 0.25
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class SketchedRows(Rows):
             select_categorical(wants.categorical_features, self.names),
             ignored_classes(wants.class_weight),
             number_capacity(min(SKETCHED * wants.limit, MOST_SKETCHED), len(self.names)),
+            VALUES * wants.limit,
         )
         encoding, target = self._sketch(rules, threads).finish(
             partial(class_factors, wants.class_weight), wants.count_levels

@@ -178,3 +178,11 @@ def test_a_limit_below_what_reading_takes_is_refused(folder):
     model = DBLClassifier(n=2, alpha=0.1, orders="exact", memory_limit="1MB")
     with pytest.raises(MemoryError, match="memory_limit"):
         model.fit(folder / "plain.parquet", "label")
+
+
+def test_values_without_end_are_refused_by_name(tmp_path):
+    texts = [f"identifier {k} of a row" for k in range(400_000)]
+    table = pa.table({"a": [1, 2] * 200_000, "id": texts, "y": ["no", "yes"] * 200_000})
+    pq.write_table(table, tmp_path / "ids.parquet")
+    with pytest.raises(MemoryError, match="'id'"):
+        AnJEClassifier(memory_limit="100MB").fit(tmp_path / "ids.parquet", "y")
