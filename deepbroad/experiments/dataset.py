@@ -98,7 +98,7 @@ class Dataset:
         elif self.make is not None:
             X, y = self.make()
         else:
-            X, y = self._split(self._fetch())
+            X, y = self._split(self._fetch(folder))
         if checked:
             # The order and types of OpenML's tables are its own: only the shape can be expected.
             self._check(X, y, by_content=path is not None)
@@ -127,10 +127,10 @@ class Dataset:
         path = None if where is None else where / f"{self.name}.parquet"
         return path if path is not None and path.exists() else None
 
-    def _fetch(self) -> pa.Table:
+    def _fetch(self, folder: Path | str | None) -> pa.Table:
         """Fetch the table from OpenML, which scikit-learn keeps for the next time."""
         if self.openml_id is None:
-            raise MissingDataError(f"{self.why_missing()}, and no number at OpenML is known.")
+            raise MissingDataError(f"{self.why_missing(folder)}, and no number at OpenML is known.")
         # Only here: scikit-learn wants pandas for it, which is an extra.
         from sklearn.datasets import fetch_openml
 

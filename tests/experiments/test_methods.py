@@ -1,0 +1,75 @@
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from deepbroad import LRClassifier, MDLDiscretizer
+from deepbroad.experiments.methods import METHODS, PAPER_METHODS, find
+from deepbroad.experiments.value_codes import ValueCodes
+from deepbroad.measures import measure
+from tests.experiments.small_trials import make_table
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"DBL"}))
+def test_every_method_fits_after_a_journey_to_another_process(name):
+    X, y = make_table()
+    X = X.append_column("other", X["text"])
+    model = pickle.loads(pickle.dumps(METHODS[name])).create()
+    probabilities = model.fit(X, y).predict_proba(X)
+    assert measure(y, probabilities, classes=model.classes_).error < 0.3
+
+
+def test_a_method_makes_a_new_estimator_each_time():
+    for method in METHODS.values():
+        assert method.create() is not method.create()
+
+
+@pytest.mark.parametrize("name", ["DBL1", "DBL2", "DBL3", "LR1", "LR2", "LR3"])
+def test_discriminative_methods_have_the_settings_of_the_paper(name):
+    model = METHODS[name].create()
+    assert model.n == int(name[-1])
+    assert (model.alpha, model.solver, model.loss) == (0.01, "lbfgs-plain", "log_loss")
+    if not isinstance(model, LRClassifier):
+        assert (model.smoothing, model.orders, model.bins) == (1.0, "exact", "mdl")
+        assert model.shrink_to == "zero"
+
+
+def test_parameters_tell_methods_apart():
+    different = set(METHODS) - {"NB"}  # another name of A1JE
+    assert len({METHODS[name].parameters for name in different}) == len(different)
+    assert METHODS["NB"].parameters == METHODS["A1JE"].parameters
+
+
+def test_methods_are_found_by_name():
+    assert [method.name for method in find(["LR1", "A1JE"])] == ["A1JE", "LR1"]
+    assert {method.name for method in find(PAPER_METHODS)} == set(PAPER_METHODS)
+    with pytest.raises(ValueError, match="no method LR9"):
+        find(["LR9"])
+
+
+def test_texts_become_codes_and_numbers_the_bins_of_the_training_rows():
+    number = [0.0, 1.0, 2.0, 3.0] * 10
+    X = pa.table({"number": number, "text": ["b", "a", None, "b"] * 10})
+    y = np.array([0, 0, 1, 1] * 10)
+    codes = ValueCodes().fit(X, y)
+    bins = MDLDiscretizer().fit(np.array(number)[:, None], y)
+    assert bins.n_bins_.tolist() == [2]
+    new = pa.table({"number": [0.5, 9.0, None], "text": ["a", None, "c"]})
+    np.testing.assert_array_equal(codes.transform(new), [[0, 1], [1, -1], [-1, -1]])
+
+
+def test_raw_numbers_stay_as_they_are():
+    X = pa.table({"text": ["b", "a"], "number": [0.5, None], "whole": [-1, 7]})
+    found = ValueCodes(discretise=False).fit(X, [0, 1]).transform(X)
+    np.testing.assert_array_equal(found, [[0, 0.5, -1], [1, np.nan, 7]])
+
+
+def test_the_forest_is_scikit_learns_on_the_codes():
+    X, y = make_table()
+    forest = RandomForestClassifier(100, random_state=0)
+    codes = ValueCodes().fit(X, y).transform(X)
+    np.testing.assert_array_equal(
+        METHODS["RF"].create().fit(X, y).predict_proba(X), forest.fit(codes, y).predict_proba(codes)
+    )
