@@ -8,6 +8,7 @@ from deepbroad import __version__
 from deepbroad.cli.demo import demo
 from deepbroad.cli.fit import fit
 from deepbroad.cli.predict import predict
+from deepbroad.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="deepbroad",
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 app.command()(fit)
 app.command()(predict)
+app.command()(reproduce)
 app.command()(demo)
 
 
