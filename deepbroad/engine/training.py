@@ -198,6 +198,15 @@ class Training:
         full_scale = self._full_scale(family, reached, scale) if family.generative else None
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
 
+    def scored(self, family: Family, class_scores: np.ndarray, scores: np.ndarray) -> ScoreTables:
+        """Return the model with given scores of the cells that rows reach; the others are fixed."""
+        full, full_scale = self._fixed_scores(family), None
+        full[self.reached] = scores[self.reached]
+        if family.generative:
+            scale = self.log_likelihoods(self.reached, family.children)
+            full_scale = self._full_scale(family, self.reached, scale)
+        return ScoreTables(self.plan, class_scores, full, full_scale)
+
     def loss_pass(self, family: Family, design: Design, source: Source | None = None) -> LossPass:
         """Return the pass over these rows, or over others in the plan's groups."""
         known = PassDesign(

@@ -13,14 +13,14 @@ from deepbroad.engine.training import Training
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import check_depth
 from deepbroad.estimators.prepared import Coded
-from deepbroad.estimators.streamed import StreamedClassifier
+from deepbroad.estimators.streamed import CountedClassifier
 from deepbroad.model.generative import refuse_zeros
 from deepbroad.model.lifts import all_tuples
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
 
 
-class AnDEClassifier(StreamedClassifier):
+class AnDEClassifier(CountedClassifier):
     r"""Averaged n-dependence estimators.
 
     The arithmetic mean of all models in which every attribute depends on the class and on the
@@ -135,7 +135,7 @@ class AnDEClassifier(StreamedClassifier):
             )
         return all_tuples(n, cardinalities), None
 
-    def _stream_tables(self, training: Training) -> ScoreTables:
+    def _count_tables(self, training: Training) -> ScoreTables:
         refuse_zeros(training.counts, float(self.smoothing))
         return ScoreTables(training.plan, training.class_counts, training.counts, None)
 

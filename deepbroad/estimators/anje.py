@@ -3,11 +3,11 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
-from deepbroad.estimators.streamed import StreamedClassifier
+from deepbroad.estimators.streamed import CountedClassifier
 from deepbroad.model.scores import ScoreTables
 
 
-class AnJEClassifier(StreamedClassifier):
+class AnJEClassifier(CountedClassifier):
     r"""Averaged n-join estimators: naive Bayes over tuples of n attributes.
 
     The geometric mean of all models that partition the attributes into sets of n and take those
@@ -107,5 +107,5 @@ class AnJEClassifier(StreamedClassifier):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
-    def _stream_tables(self, training: Training) -> ScoreTables:
+    def _count_tables(self, training: Training) -> ScoreTables:
         return training.generative()

@@ -10,7 +10,6 @@ import numpy as np
 from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, has_many_terms, list_terms
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.training import Training
-from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
@@ -20,14 +19,14 @@ from deepbroad.estimators.parameters import (
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.selection import describe_choice
+from deepbroad.estimators.streamed_discriminative import StreamedDiscriminative
 from deepbroad.model.family import Family
 from deepbroad.model.resolutions import LevelledTerms, choose_levels
-from deepbroad.model.scores import ScoreTables
 from deepbroad.model.strengths import Strengths
 from deepbroad.model.terms import Terms
 
 
-class DBLClassifier(DiscriminativeClassifier):
+class DBLClassifier(StreamedDiscriminative):
     r"""Deep broad learning: logistic regression on tuples, preconditioned by AnJE.
 
     Every joint value of every n attributes has a weight per class on its log probability:
@@ -382,7 +381,6 @@ class DBLClassifier(DiscriminativeClassifier):
                 return family.shared_out(levelled.shares, strength)
         return replace(family, strength=float(self.alpha))
 
-    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
+    def _describe_structure(self, prepared: Prepared) -> None:
         choice = prepared.structure
         self.selection_ = describe_choice(choice) if isinstance(choice, Choice) else None
-        return super()._fit_tables(training, prepared)

@@ -3,12 +3,12 @@
 from typing import Any
 
 from deepbroad.engine.training import Training
-from deepbroad.estimators.discriminative import DiscriminativeClassifier
 from deepbroad.estimators.prepared import Prepared
+from deepbroad.estimators.streamed_discriminative import StreamedDiscriminative
 from deepbroad.model.family import Family
 
 
-class LRClassifier(DiscriminativeClassifier):
+class LRClassifier(StreamedDiscriminative):
     r"""Logistic regression on all tuples of n attribute values.
 
     .. math:: P(y|x) \propto \exp\Big( \beta_y + \sum_{\alpha} \beta_{y,\alpha,x_\alpha} \Big)

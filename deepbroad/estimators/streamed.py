@@ -30,20 +30,23 @@ class StreamedClassifier(TableClassifier):
     """Base of the classifiers that have `partial_fit`."""
 
     _stream: Stream | None = None
+    _structure: Any = None  # what the terms were chosen by
+    _stream_n: Any = None  # the n of the batches so far
     # Whether the model is of a fit, which a partial_fit after it replaces, not of a file.
     _is_of_fit = False
 
     @abstractmethod
-    def _stream_tables(self, training: Training) -> ScoreTables:
-        """Return the scores that the counts of all rows give."""
+    def _join_tables(
+        self, training: Training, source: ArraySource, before: Stream | None, batch: Batch
+    ) -> ScoreTables:
+        """Return the scores after a batch; `source` has its rows in the groups of the plan."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, in addition to those of the calls before.
 
-        Only counts are kept, so any number of rows may come. After any batches the model is that
-        of a `fit` to all their rows, as far as the cut points of numbers agree: these are of the
-        first batch, which should hold some thousands of typical rows. Values of categories that
-        come later, and missing values, are taken in; so are classes.
+        No rows but the latest are kept, so any number of them may come. Cut points of numbers are
+        those of the first batch, which should hold some thousands of typical rows. Values of
+        categories that come later, and missing values, are taken in; so are classes.
 
         Parameters
         ----------
@@ -65,6 +68,13 @@ class StreamedClassifier(TableClassifier):
 
         Notes
         -----
+        A model that only counts (AnJE, AnDE) is, after any batches, that of a `fit` to all their
+        rows, wherever cut points agree. One that minimises a loss (DBL, LR) comes near it: each
+        batch moves scores as far as the counts of the rows before allow (`deepbroad.engine.online`)
+        and the model is their mean, in which later batches weigh more. Rows should come in random
+        order, in batches of hundreds at least. An automatic choice of depth and strengths is made
+        with the first batch. `n_iter_`, `loss_` and the curves are of the last batch.
+
         `n`, `terms` and `categorical_features` are read with the first batch; `max_terms` and
         ``class_weight="balanced"`` would need all rows at once, and are refused. Where the tuples
         do not fit into `memory_limit`, that is an error, not a choice among them.
@@ -86,22 +96,26 @@ class StreamedClassifier(TableClassifier):
         limit = parse_limit(self.memory_limit)
         with Threads(self.n_jobs) as threads:
             batch, announced = self._read_batch(X, y, classes, sample_weight)
-            stream = self._stream or self._begin_stream(batch, limit, threads)
-            held = self._scorer.model.nbytes if self._stream else 0
-            stream, source = stream.join(batch, limit - held, threads, announced=announced)
-            tables = self._stream_tables(self._counted(stream, source, threads))
+            before, history = self._stream, self._history
+            begun = before or self._begin_stream(batch, limit, threads)
+            stream, source = begun.join(
+                batch, limit - self._held_bytes, threads, history=history, announced=announced
+            )
+            training = self._counted(stream, source, threads)
+            tables = self._join_tables(training, source, before, batch)
         self._keep(stream.labels, stream.encoding, tables)
-        self._stream = stream
+        self._stream, self._stream_n = stream, self.n
         self.term_gains_ = None
         return self
+
+    @property
+    def _held_bytes(self) -> int:
+        """Bytes of the model before a batch, which stays until there is another."""
+        return 0 if self._stream is None else int(self._scorer.model.nbytes)
 
     def _keep(self, labels: Labels, encoding: Encoding, tables: ScoreTables) -> None:
         super()._keep(labels, encoding, tables)
         self._stream = None
-
-    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
-        self._is_of_fit = True
-        return self._stream_tables(training)
 
     def _check_stream(self) -> None:
         """Raise ValueError for what no stream can have."""
@@ -134,8 +148,8 @@ class StreamedClassifier(TableClassifier):
         table = read_table(X)
         validate_data(self, X, y, reset=stream is None, skip_check_array=True)
         check_consistent_length(X, y)
-        depth = self._read_depth(table.n_columns)
-        if stream is not None and depth != stream.plan.terms.members.shape[1]:
+        self._read_depth(table.n_columns)
+        if stream is not None and self.n != self._stream_n:
             raise ValueError(f"n={self.n} is not what it was for the batches so far.")
         given = Given(
             table,
@@ -151,8 +165,8 @@ class StreamedClassifier(TableClassifier):
     def _begin_stream(self, batch: Batch, limit: float, threads: Threads) -> Stream:
         """Return a stream of the terms of this model, planned for a first batch."""
         depth = self._read_depth(len(batch.encoding.names))
-        coded = Coded(batch.source, batch.encoding, depth, limit, False, threads)
-        terms, _ = self._choose_terms(coded)
+        coded = Coded(batch.source, batch.encoding, depth, limit, True, threads)
+        terms, self._structure = self._choose_terms(coded)
         if terms is None:
             n_tuples = comb(len(batch.encoding.columns), depth)
             if n_tuples > MAX_LISTED or listed_bytes(n_tuples, depth, 0) > limit:
@@ -161,7 +175,7 @@ class StreamedClassifier(TableClassifier):
                     f"{format_bytes(limit)}. Lower n, or name the tuples with `terms`."
                 )
             terms = Terms.of_order(depth, batch.encoding.cardinalities)
-        return Stream.begin(batch, terms, limit, threads)
+        return Stream.begin(batch, terms, limit, threads, history=self._history)
 
     def _counted(self, stream: Stream, source: ArraySource, threads: Threads) -> Training:
         """Return the training set of a stream's counts, and of the rows that came last."""
@@ -177,3 +191,20 @@ class StreamedClassifier(TableClassifier):
             min_count=min_count,
             counted=(np.asarray(stream.class_counts), counts),
         )
+
+
+class CountedClassifier(StreamedClassifier):
+    """Base of the classifiers that only count: batches give them what all rows at once would."""
+
+    @abstractmethod
+    def _count_tables(self, training: Training) -> ScoreTables:
+        """Return the scores that counts give."""
+
+    def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
+        self._is_of_fit = True
+        return self._count_tables(training)
+
+    def _join_tables(
+        self, training: Training, source: ArraySource, before: Stream | None, batch: Batch
+    ) -> ScoreTables:
+        return self._count_tables(training)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deepbroad
-from deepbroad import AnDEClassifier, AnJEClassifier
+from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifier
 from deepbroad.data.table import read_table
 from tests.estimators.tables import categorical_table, mixed_table
 
@@ -272,3 +272,102 @@ def test_the_number_of_threads_changes_no_bit():
         stream(AnJEClassifier(n=2, n_jobs=jobs), X, y, [5000, 5100, 12_000]) for jobs in (1, 4)
     )
     np.testing.assert_array_equal(one.predict_proba(X), four.predict_proba(X))
+
+
+# Models that minimise a loss come near the fit to all rows.
+
+SOLVED = [DBLClassifier(n=2, alpha=1.0), LRClassifier(n=2)]
+
+
+def loss_of(model, X, y):
+    return -np.log(model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)])
+
+
+@pytest.mark.parametrize("model", SOLVED, ids=str)
+def test_a_single_batch_gives_the_fit_to_its_rows(model):
+    X, y = categorical_table(80)
+    streamed, whole = fresh(model, tol=1e-10), fresh(model, tol=1e-10).fit(X, y)
+    streamed.partial_fit(X, y)
+    np.testing.assert_allclose(streamed.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+    assert streamed.loss_ == pytest.approx(whole.loss_, rel=1e-6)
+    assert streamed.terms_ == whole.terms_
+
+
+@pytest.mark.parametrize("model", [*SOLVED, DBLClassifier(time_limit=5.0)], ids=str)
+def test_batches_bring_models_near_the_fit_to_all_rows(model):
+    X, y = categorical_table(6000, seed=1)
+    train, test = slice(0, 4000), slice(4000, None)
+    streamed = stream(fresh(model), X[train], y[train], range(400, 4000, 400))
+    one_batch = fresh(model).fit(X[:400], y[:400])
+    whole = fresh(model).fit(X[train], y[train])
+    ours, alone, theirs = (
+        loss_of(m, X[test], y[test]).mean() for m in (streamed, one_batch, whole)
+    )
+    assert ours < 1.03 * theirs
+    assert ours - theirs < 0.5 * (alone - theirs)
+
+
+@pytest.mark.parametrize("model", SOLVED, ids=str)
+def test_values_and_classes_that_come_later_are_learned(model):
+    X, y = categorical_table(3000, a=3)
+    new = (y == 2) | (X["c0"] == "r").to_numpy()
+    # Only the first batch lacks them.
+    kept = (np.arange(3000) >= 400) | ~new
+    X, y = X[kept].reset_index(drop=True), y[kept]
+    begin = int(np.sum(kept[:400]))
+    streamed = stream(fresh(model), X, y, range(begin, len(y), 400))
+    assert streamed.classes_.tolist() == [0, 1, 2]
+    assert streamed.attributes_["c0"] == ["p", "q", "r"]
+    whole, late = fresh(model).fit(X, y), slice(begin, None)
+    losses = [loss_of(one, X[late], y[late]).mean() for one in (streamed, whole)]
+    assert losses[0] < 1.05 * losses[1]
+
+
+@pytest.mark.parametrize("model", SOLVED, ids=str)
+def test_a_stream_of_scores_goes_on_after_a_pickle_and_is_kept_in_files(model, tmp_path):
+    X, y = categorical_table(90)
+    streamed = stream(fresh(model), X[:60], y[:60], [30])
+    again = pickle.loads(pickle.dumps(streamed))
+    for one in (streamed, again):
+        one.partial_fit(X[60:], y[60:])
+    np.testing.assert_array_equal(streamed.predict_proba(X), again.predict_proba(X))
+    deepbroad.save(streamed, tmp_path / "m.dbl")
+    loaded = deepbroad.load(tmp_path / "m.dbl")
+    np.testing.assert_array_equal(loaded.predict_proba(X), streamed.predict_proba(X))
+    assert loaded.n_iter_ == streamed.n_iter_
+
+
+def test_scores_of_a_stream_are_the_same_on_any_number_of_threads():
+    X, y = categorical_table(9000)
+    one, three = (
+        stream(DBLClassifier(n=2, alpha=1.0, n_jobs=jobs), X, y, [4000, 8000]) for jobs in (1, 3)
+    )
+    np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))
+
+
+def test_the_automatic_choice_is_that_of_the_first_batch():
+    X, y = categorical_table(400)
+    model = DBLClassifier().partial_fit(X[:200], y[:200])
+    chosen, first = model.selection_, DBLClassifier().fit(X[:200], y[:200])
+    assert chosen["n"] == first.selection_["n"]
+    assert model.partial_fit(X[200:], y[200:]).selection_ is chosen
+
+
+def test_min_count_holds_for_scores_too():
+    X, y = categorical_table(200)
+    model = stream(DBLClassifier(n=3, alpha=1.0, min_count=4), X, y, [50, 100])
+    whole = DBLClassifier(n=3, alpha=1.0, min_count=4).fit(X, y)
+    for term in whole.terms_:
+        np.testing.assert_array_equal(
+            model.tables_[term].scores == 0, whole.tables_[term].scores == 0
+        )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [({"loss": "mse"}, "log_loss"), ({"checkpoint": "here"}, "no checkpoint")],
+)
+def test_what_streams_of_scores_cannot_do_is_refused(parameters, words):
+    X, y = categorical_table(30)
+    with pytest.raises(ValueError, match=words):
+        LRClassifier(**parameters).partial_fit(X, y)
