@@ -1,5 +1,7 @@
 """A number that tells the rows of one training set from those of another."""
 
+from operator import add
+
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
@@ -14,7 +16,7 @@ def fingerprint_rows(source: Source, threads: Threads) -> str:
     It is a sum over rows, so that neither their order matters nor where they lie: in memory, in
     files, or on a cluster. Rows of weight 0 are as if absent.
     """
-    total = source.reduce(sum_hashes, join=int.__add__, threads=threads)
+    total = source.reduce(sum_hashes, join=add, threads=threads)
     return f"{total % 2**64:016x}"
 
 
