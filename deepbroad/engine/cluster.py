@@ -5,7 +5,6 @@ on the number of parts: so neither the number of workers nor the loss of some ch
 """
 
 import logging
-import pickle
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -55,19 +54,17 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def keep(self, *things: Any) -> Any:
-        """Return a future of a tuple that outlives any worker.
-
-        A task that unpacks bytes can be run again, where data that was merely sent could not; but
-        it takes three times as long (0.28 s for 20 MB, to two workers of one machine).
-        """
-        return self.map(pickle.loads, [pickle.dumps(things, protocol=5)])[0]
-
     def send(self, *things: Any) -> Any:
-        """Return a future of a tuple that is on every worker, for one use: it may get lost."""
-        return self.client.scatter([things], hash=False, broadcast=True)[0]
+        """Return the future of a tuple of things that lie here.
 
-    def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        It is the result of a task, which can be run again: what is merely scattered can get lost,
+        and to scatter to all workers can hang if one of them ends meanwhile.
+        """
+        return self.map(Parcel.open, [Parcel(things)])[0]
+
+    def map(
+        self, function: Callable[..., Any], *columns: Sequence[Any], **options: Any
+    ) -> list[Any]:
         """Return futures of a function of the first of each column, of the second, and so on."""
         import dask
 
@@ -76,18 +73,38 @@ class Cluster:
         keys = [f"{name}-{i}" for i in range(len(columns[0]))]
         # Dask warns of large tasks, since it cannot know that there are few of them.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
-            return list(self.client.map(function, *columns, key=keys))
+            return list(self.client.map(function, *columns, key=keys, **options))
+
+    def map_beside(self, function: Callable[..., Any], futures: Sequence[Any], *things: Any) -> Any:
+        """Return futures of function(the future's result, things) of each.
+
+        Each task goes to a worker that has the result, if there is one: things can be larger than
+        parts are, and Dask would move all parts to the one worker that has the things first.
+        """
+        sent = self.send(*things)
+        places = self.client.who_has(futures)
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for i, future in enumerate(futures):
+            groups.setdefault(tuple(places.get(future.key, ())), []).append(i)
+        found: dict[int, Any] = {}
+        for workers, some in groups.items():
+            results = self.map(
+                function,
+                [futures[i] for i in some],
+                [sent] * len(some),
+                workers=list(workers) or None,
+                allow_other_workers=bool(workers),
+            )
+            found.update(zip(some, results, strict=True))
+        return [found[i] for i in range(len(futures))]
 
     def reduce(
         self, call: Callable[..., Any], futures: Sequence[Any], *things: Any, join: Join
     ) -> Any:
         """Return call(the future's result, things) of each, joined like `join_pairwise` does."""
-
-        def run() -> Any:
-            sent = self.send(*things)
-            return self.join(self.map(call, futures, [sent] * len(futures)), join).result()
-
-        return self.insist(run)
+        return self.insist(
+            lambda: self.join(self.map_beside(call, futures, *things), join).result()
+        )
 
     def join(self, futures: Sequence[Any], join: Join) -> Any:
         """Return the future of what `join_pairwise` would make of results."""
@@ -151,16 +168,14 @@ class ClusterSource(PartedSource):
 
     def hold(self, make: Callable[..., Any], *arguments: Any, threads: Threads) -> "HeldThere":
         """Make an object of each part, and keep it there."""
-        known = self.cluster.keep(make, *arguments)
-        objects = self.cluster.map(make_kept, self.parts, [known] * len(self.parts))
+        objects = self.cluster.map_beside(make_kept, self.parts, make, *arguments)
         return HeldThere(self.cluster, objects)
 
     def convert(
         self, function: Callable[..., ArraySource], *arguments: Any, threads: Threads
     ) -> "ClusterSource":
         """Return the source whose parts are function(part, *arguments, threads)."""
-        known = self.cluster.keep(function, *arguments)
-        parts = self.cluster.map(call, self.parts, [known] * len(self.parts))
+        parts = self.cluster.map_beside(call, self.parts, function, *arguments)
         return ClusterSource(self.cluster, parts)
 
 
@@ -173,6 +188,17 @@ class HeldThere:
     def reduce(self, *arguments: Any, join: Join) -> Any:
         """Call each object with the arguments, and join the results in the order of the parts."""
         return self._cluster.reduce(Kept.__call__, self._objects, *arguments, join=join)
+
+
+class Parcel:
+    """Things on their way to workers, which Dask does not look into."""
+
+    def __init__(self, things: tuple[Any, ...]) -> None:
+        self.things = things
+
+    def open(self) -> tuple[Any, ...]:
+        """Return the things."""
+        return self.things
 
 
 class Kept:
