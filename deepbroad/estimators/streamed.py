@@ -115,7 +115,8 @@ class StreamedClassifier(TableClassifier):
 
     def _keep(self, labels: Labels, encoding: Encoding, tables: ScoreTables) -> None:
         super()._keep(labels, encoding, tables)
-        self._stream = None
+        # A model of a file has the same attributes as that which was saved.
+        self._stream, self._is_of_fit = None, self._is_of_fit
 
     def _check_stream(self) -> None:
         """Raise ValueError for what no stream can have."""
