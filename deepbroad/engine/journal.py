@@ -151,6 +151,8 @@ class KeptJournal(Journal):
     def begin(self, part: str) -> None:
         """Tell which part of the fit comes now."""
         self._part = part
+        # What came before is noted, or soon done again: no reason to save the first iteration.
+        self._last = perf_counter()
 
     def remaining(self, stages: list[Loss]) -> list[Loss]:
         """Return the stages from the one that the state is of."""
