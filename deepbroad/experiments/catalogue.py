@@ -40,7 +40,7 @@ _PAIRS = {
     "ande": (("DBL2", "A1DE"), ("DBL3", "A2DE")),
     "rf": (("DBL2", "RF"), ("DBL3", "RF")),
 }
-_LOSSES = {"error": "0-1 loss", "rmse": "RMSE", "log_loss": "log loss"}
+_LOSSES = {"error": "0-1 loss", "rmse": "RMSE", "log_loss": "Log loss"}
 _BESIDE = dict.fromkeys(("error", "rmse"), ", beside the paper's")
 _SCATTERED = {
     "error": "0-1 loss",
@@ -162,7 +162,7 @@ def _list_numbers() -> dict[str, Entry]:
     }
     for measure, label in _LOSSES.items():
         entries[f"ranks-{measure.replace('_', '-')}"] = _table(
-            f"Average ranks by {label}",
+            f"Average ranks: {label}",
             _MAIN,
             partial(lambda m, measure: tabulate_ranks(m.results, measure, _MAIN), measure=measure),
         )
@@ -172,7 +172,7 @@ def _list_numbers() -> dict[str, Entry]:
         _MAIN,
         lambda m: draw_ranks(m.results, list(_LOSSES), _MAIN),
     )
-    listed = {**_LOSSES, "bias": "bias", "variance": "variance"}
+    listed = {**_LOSSES, "bias": "Bias", "variance": "Variance"}
     for measure, label in listed.items():
         make = partial(
             lambda m, measure: tabulate_details(m.results, measure, _LISTED), measure=measure

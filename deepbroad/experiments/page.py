@@ -23,10 +23,12 @@ th, td { padding: .22rem .6rem; border-bottom: 1px solid #e3e8ec; text-align: le
   vertical-align: top; }
 th { background: #f0f3f6; font-weight: 600; }
 th.group { background: #fff; padding-top: .8rem; }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.n { text-align: right; font-variant-numeric: tabular-nums; }
+.n, .short { white-space: nowrap; }
 figure { margin: 0; }
 img { max-width: 100%; height: auto; }
 figcaption, .note { font-size: .87rem; color: #4b5660; max-width: 50rem; }
+@page { margin: 14mm; }
 @media print {
   body { font-size: 10pt; max-width: none; margin: 0; padding: 0; }
   h2 { break-after: avoid; }

@@ -12,6 +12,7 @@ from deepbroad.experiments.results import Results
 from deepbroad.experiments.tables.table import Table, write_html, write_markdown
 
 PAGE, SUMMARY, FIGURES = "report.html", "summary.md", "figures"
+_NOTHING = "Nothing to draw: the runs that it shows were not made."
 _TITLE = "Deep Broad Learning, reproduced"
 
 
@@ -68,8 +69,11 @@ def _write_section(name: str, entry: Entry, material: Material, out: Path) -> _S
     if isinstance(made, Table):
         markdown = f"## {entry.title}\n\n{write_markdown(made)}" if entry.brief else ""
         return _Section(Part(name, entry.title, write_html(made)), markdown)
-    (out / FIGURES).mkdir(exist_ok=True)
     path = out / FIGURES / f"{name}.png"
+    if not any(axes.has_data() for axes in made.axes):
+        path.unlink(missing_ok=True)
+        return _Section(Part(name, entry.title, f'<p class="note">{_NOTHING}</p>'), "")
+    path.parent.mkdir(exist_ok=True)
     png, svg = render(made)
     path.write_bytes(png)
     part = Part(name, entry.title, "", svg, entry.caption)

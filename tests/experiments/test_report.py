@@ -106,6 +106,15 @@ def test_every_entry_can_be_made_of_no_rows(tmp_path):
     assert write_report(tmp_path / "rows", tmp_path / "out", tables).exists()
 
 
+def test_a_figure_without_rows_leaves_no_picture(tmp_path):
+    stale = tmp_path / "out" / "figures" / "losses-rf.png"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    page = write_report(tmp_path / "rows", tmp_path / "out", ["losses-rf", "learning-curves"])
+    assert page.read_text(encoding="utf-8").count("Nothing to draw") == 2
+    assert not stale.exists()
+
+
 def test_tables_do_not_import_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     write_report(tmp_path, tmp_path / "out", ["claims", "slips"])

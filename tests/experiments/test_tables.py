@@ -168,9 +168,10 @@ def test_slips_are_listed():
 
 def test_what_could_not_be_run_has_its_reason():
     rows = [fail(make_row("a", "LR3", fold=fold), "timeout", "600 s\nmore") for fold in (0, 1)]
-    table = tabulate_not_run(Results(rows), {"localization": "nowhere"})
+    table = tabulate_not_run(Results(rows), {"b": "nowhere", "c": "not asked for", "d": "nowhere"})
     assert table.lines == [
-        ("localization", "all", "missing", "–", "nowhere"),
+        ("b, d", "all", "missing", "–", "nowhere"),
+        ("c", "all", "missing", "–", "not asked for"),
         ("a", "LR³", "timeout", "2", "600 s"),
     ]
     assert tabulate_not_run(Results([]), {}).note == "Everything ran."

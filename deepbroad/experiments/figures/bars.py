@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from deepbroad.experiments.figures.canvas import (
     COLOURS,
     GREY,
@@ -54,7 +56,9 @@ def _draw_panel(
     heights: list[float] = []
     for i, group in enumerate(groups):
         averages, number = results.average(measure, methods, group)
-        ticks.append(f"{group_label(group).replace(', ', chr(10))}\n({number} sets)")
+        ticks.append(
+            f"{group_label(group).replace(', ', chr(10))}\n({number} set{'s' * (number != 1)})"
+        )
         for k, name in enumerate(methods):
             if name not in averages:
                 continue
@@ -64,7 +68,8 @@ def _draw_panel(
             heights.append(averages[name])
             if name != "DBL2":
                 axes.bar_label(bar, fmt=_write_ratio, fontsize=7.5, padding=2, bbox=_BEHIND)
-    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+    if heights:
+        axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set_xticks(range(len(groups)), ticks, fontsize=8)
     axes.set_xlim(-0.6, len(groups) - 0.4)
     draw_grid(axes, "y")
@@ -74,11 +79,12 @@ def _draw_panel(
 
 
 def _write_ratio(ratio: float) -> str:
-    """Write a ratio with as many digits as tell it from others.
+    """Write a ratio with about three digits.
 
-    >>> _write_ratio(0.1234), _write_ratio(1.234), _write_ratio(123.4)
-    ('0.12', '1.23', '123')
+    >>> _write_ratio(0.01234), _write_ratio(1.234), _write_ratio(12.34), _write_ratio(123.4)
+    ('0.012', '1.23', '12.3', '123')
     """
-    return (
-        f"{ratio:.2f}" if 0.1 <= ratio < 10 else f"{ratio:.2g}" if ratio < 0.1 else f"{ratio:.0f}"
-    )
+    if ratio < 0.1:
+        return f"{ratio:.2g}"
+    decimals = 2 - min(max(int(np.floor(np.log10(ratio))), 0), 2)
+    return f"{ratio:.{decimals}f}"

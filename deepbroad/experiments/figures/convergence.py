@@ -82,7 +82,17 @@ def _draw_curves(axes: "Axes", results: Results, name: str, methods: Sequence[st
     for method, rows in zip(methods, folds, strict=True):
         curve = rows[first]["loss_curve"]
         style = "-" if method.startswith("DBL") else "--"
-        axes.plot(curve, style, color=COLOURS[method], linewidth=1.5, label=method_label(method))
+        axes.plot(
+            curve,
+            style,
+            color=COLOURS[method],
+            linewidth=1.5,
+            label=method_label(method),
+            # A dot where the search ended.
+            marker="o",
+            markersize=3.5,
+            markevery=[len(curve) - 1],
+        )
     # Linear up to 1, so that the start, iteration 0, has a place on a logarithmic axis.
     axes.set_xscale("symlog", linthresh=1, linscale=0.3)
     axes.set_xlim(left=0)

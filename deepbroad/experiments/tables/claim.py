@@ -24,6 +24,10 @@ HELD, LEANING, NOT_HELD, REVERSED, UNKNOWN = (
 )
 
 
+# Two losses are alike if they are this close: less than the mark of a point in a scatter.
+ALIKE = 0.02
+
+
 class Evidence(NamedTuple):
     """What one comparison says: in words, as win-draw-loss with p, the paper's, the verdict."""
 
@@ -83,7 +87,7 @@ class Alike:
     theirs: str
     measure: str
     group: str = "all"
-    within: float = 0.01
+    within: float = ALIKE
     apart: tuple[str, ...] = ()
 
     def judge(self, results: Results, points: Sequence[Point]) -> Evidence:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from deepbroad.experiments.learning_curves import Point
 from deepbroad.experiments.results import Results
 from deepbroad.experiments.tables.claim import (
+    ALIKE,
     HELD,
     LEANING,
     NOT_HELD,
@@ -113,8 +114,8 @@ def tabulate_claims(results: Results, points: Sequence[Point]) -> Table:
     note = (
         f"{verdicts.count(HELD)} of {len(CLAIMS)} claims are held by every comparison. "
         "A comparison holds if more data sets say so than not and the sign test's p is at most "
-        "0.05; two losses are alike if at least nine of ten data sets differ by no more than 0.01. "
-        "Wins are data sets that say what the claim says."
+        f"0.05; two losses are alike if at least nine of ten data sets differ by no more than "
+        f"{ALIKE}. Wins are data sets that say what the claim says."
     )
     return Table(("comparison", "W/D/L", "p", "paper's W/D/L", "verdict"), lines, note)
 
@@ -129,7 +130,4 @@ def _sum_up(found: Sequence[Evidence]) -> str:
         return HELD
     if held + leaning == 0:
         return NOT_HELD
-    parts = [f"held in {held} of {len(known)} comparisons"]
-    if leaning:
-        parts.append(f"so but not significantly in {leaning}")
-    return ", ".join(parts)
+    return f"so in {held + leaning} of {len(known)} comparisons, {held} of them significant"

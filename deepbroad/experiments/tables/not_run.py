@@ -12,8 +12,11 @@ _LONGEST = 160
 
 def tabulate_not_run(results: Results, missing: Mapping[str, str]) -> Table:
     """List missing data sets with their reasons, and what did not finish with its message."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, reason in sorted(missing.items()):
+        alike[reason].append(name)
     lines: list[tuple[str, ...]] = [
-        (name, "all", "missing", "–", reason) for name, reason in sorted(missing.items())
+        (", ".join(names), "all", "missing", "–", reason) for reason, names in alike.items()
     ]
     failed: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in results.rows:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 # What sits on the right: a number with what may stand beside it, or counts such as 7/0/1.
 _NUMERIC = re.compile(r"^[<>≈~]?[-+−]?[\d.,/ ]+(e[-+]?\d+)?( ?[%s×])?$|^–?$")
+# A column whose cells have no more characters than this keeps each on one line.
+_SHORT = 32
 
 
 class Table(NamedTuple):
@@ -40,13 +42,13 @@ def write_markdown(table: Table) -> str:
 
 
 def write_html(table: Table) -> str:
-    """Write a table as HTML."""
-    right = _aligned(table)
-    head = _row(table.header, right, "th")
+    """Write a table as HTML; columns of short cells are not broken into lines."""
+    classes = _classify(table)
+    head = _row(table.header, classes, "th")
     body = []
     for line in table.lines:
         if len(line) > 1:
-            body.append(_row(line, right, "td"))
+            body.append(_row(line, classes, "td"))
         else:
             cell = f'<th colspan="{len(table.header)}" class="group">{_escape(line[0])}</th>'
             body.append(f"<tr>{cell}</tr>")
@@ -67,16 +69,25 @@ def _aligned(table: Table) -> list[bool]:
     ]
 
 
+def _classify(table: Table) -> list[str]:
+    """Give the class attribute of each column's cells."""
+    lines = [line for line in table.lines if len(line) > 1]
+    longest = [max((len(line[i]) for line in lines), default=0) for i in range(len(table.header))]
+    return [
+        ' class="n"' if right else ' class="short"' if length <= _SHORT else ""
+        for right, length in zip(_aligned(table), longest, strict=True)
+    ]
+
+
 def _join(cells: Sequence[str]) -> str:
     """Write one line of Markdown."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _row(cells: Sequence[str], right: Sequence[bool], tag: str) -> str:
+def _row(cells: Sequence[str], classes: Sequence[str], tag: str) -> str:
     """Write one line of HTML."""
     parts = [
-        f"<{tag}{' class=n' if number else ''}>{_escape(cell)}</{tag}>"
-        for cell, number in zip(cells, right, strict=True)
+        f"<{tag}{name}>{_escape(cell)}</{tag}>" for cell, name in zip(cells, classes, strict=True)
     ]
     return f"<tr>{''.join(parts)}</tr>"
 
