@@ -100,6 +100,8 @@ class ParquetTable(TableFile):
         parts: list[ParquetTable] = []
         filled = rows
         for group, count in self._counts.items():
+            if not count:
+                continue
             filled += count
             if filled > rows:
                 parts.append(copy(self))

@@ -140,8 +140,6 @@ class ClusterSource(PartedSource):
     def __init__(self, cluster: Cluster, parts: Sequence[Any]) -> None:
         facts = cluster.insist(lambda: cluster.client.gather(cluster.map(Facts.of, parts)))
         some = [i for i, known in enumerate(facts) if known.n_rows]
-        if not some:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         super().__init__([facts[i] for i in some])
         self.cluster, self.parts = cluster, [parts[i] for i in some]
 

@@ -91,8 +91,6 @@ class ClusterTable(ABC):
     def _map(self, function: Callable[..., Any], *things: Any) -> list[Any]:
         """Return futures of function(batches of a partition, *things)."""
         read, columns = self._batches()
-        if not columns[0]:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         known = self._cluster.send(function, read, *things)
         return self._cluster.map(call_batches, [known] * len(columns[0]), *columns)
 
@@ -101,10 +99,14 @@ class ClusterTable(ABC):
 
         def run() -> TableSketch:
             sketches = self._map(sketch_batches, self.names, rules)
-            found: TableSketch = self._cluster.join(sketches, merge_sketches).result()
-            return found
+            # A table of no partitions is seen like one of empty ones.
+            empty = TableSketch(self.names, rules)
+            return self._cluster.join(sketches, merge_sketches).result() if sketches else empty
 
-        return self._cluster.insist(run)
+        found = self._cluster.insist(run)
+        if not found.n_rows:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return found
 
     def code(self, encoding: Encoding, target: Target) -> ClusterSource:
         """Return the rows in codes; they stay where they are."""

@@ -1,0 +1,32 @@
+"""A cluster of processes on this machine, for tests; and ways to harm it."""
+
+import logging
+import os
+import signal
+from contextlib import contextmanager
+
+import pytest
+
+
+@contextmanager
+def local_client(n_workers=2):
+    """Start worker processes and a client that is active meanwhile; skip where Dask is missing."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            # Lost workers are meant to be lost here, and need no lines in the log.
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def kill_worker(client, which=0):
+    """End a worker process at once, as a power loss would."""
+    nannies = list(client.cluster.workers.values())
+    os.kill(nannies[which].pid, signal.SIGKILL)
