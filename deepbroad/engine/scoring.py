@@ -139,7 +139,12 @@ class Scorer:
         values, _ = self._look_up(self._column_tables, codes, np.zeros_like(self._base))
         evidence = values.reshape(-1, self.width)
         if self.rescale:
-            depth = int(self.model.plan.terms.orders.max())
-            unseen = self._count_unseen(codes)
-            evidence *= evidence_rescaling(len(self._used), depth, unseen)[:, None]
+            evidence *= self.rescaling(codes)[:, None]
         return evidence + self._base
+
+    def rescaling(self, codes: np.ndarray) -> np.ndarray:
+        """Return what the sum of the tables of each row is multiplied by, (n_rows,)."""
+        if not self.rescale:
+            return np.ones(codes.shape[1])
+        depth = int(self.model.plan.terms.orders.max())
+        return evidence_rescaling(len(self._used), depth, self._count_unseen(codes))

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.frequencies import Frequencies
 from deepbroad.data.labels import Labels
 from deepbroad.engine.estimate import Estimate
 from deepbroad.engine.memory import format_bytes, parse_limit
@@ -20,6 +21,7 @@ from deepbroad.engine.planning import group_source
 from deepbroad.engine.provision import Wish, provide
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
+from deepbroad.estimators.explainer import Explainer
 from deepbroad.estimators.intake import Rows, TableRows, Wants, open_rows
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import (
@@ -28,7 +30,6 @@ from deepbroad.estimators.parameters import (
     check_number,
     resolve_terms,
 )
-from deepbroad.estimators.prediction import Predictor
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.model.scores import ScoreTables
@@ -37,7 +38,7 @@ from deepbroad.model.terms import Terms
 logger = logging.getLogger("deepbroad")
 
 
-class TableClassifier(Predictor, ClassifierMixin, BaseEstimator, ABC):
+class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
     """Base of the classifiers: validates, encodes and plans, and holds what was fitted."""
 
     n: int
@@ -51,6 +52,8 @@ class TableClassifier(Predictor, ClassifierMixin, BaseEstimator, ABC):
     memory_limit: Any
     n_jobs: int | None
 
+    # How often training rows had each value; None in models of files that do not tell.
+    _frequencies: Frequencies | None = None
     # How many vectors a solver remembers; a model that only counts has none.
     _history = 0
     # Whether rows with never-seen values have what is left of their evidence rescaled.
@@ -114,6 +117,7 @@ class TableClassifier(Predictor, ClassifierMixin, BaseEstimator, ABC):
                 min_count=self._cell_count,
             )
             tables = self._fit_tables(training, prepared)
+            self._frequencies = Frequencies.of(prepared.source, threads)
         self._keep(prepared.labels, prepared.encoding, tables)
         scores = prepared.provision.scores
         self.term_gains_ = None if scores is None else scores.gain

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.encoding_union import code_maps
+from deepbroad.data.frequencies import Frequencies, finest_columns
 from deepbroad.data.labels import Labels
 from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
@@ -103,10 +105,24 @@ class StreamedClassifier(TableClassifier):
             )
             training = self._counted(stream, source, threads)
             tables = self._join_tables(training, source, before, batch)
+            frequencies = self._join_frequencies(before, batch, threads)
         self._keep(stream.labels, stream.encoding, tables)
         self._stream, self._stream_n = stream, self.n
+        self._frequencies = frequencies
         self.term_gains_ = None
         return self
+
+    def _join_frequencies(
+        self, before: Stream | None, batch: Batch, threads: Threads
+    ) -> Frequencies | None:
+        """Return how often the rows so far had each value; None if that is not known."""
+        counted = Frequencies.of(batch.source, threads)
+        if before is None:
+            return counted
+        maps = code_maps(before.encoding, batch.encoding)
+        finest = finest_columns(batch.encoding.attributes)
+        known = self._frequencies
+        return None if known is None else known.joined([maps[c] for c in finest], counted)
 
     @property
     def _held_bytes(self) -> int:

@@ -112,10 +112,15 @@ class Purification:
             cells += min(space, within[part])
         return int(cells) + max(stored.values())
 
+    @property
+    def class_log_odds(self) -> np.ndarray:
+        """The log odds of classes without any attribute, (K,)."""
+        return self._log_odds(np.asarray(self.model.class_scores, np.float64)[None])[0]
+
     @cached_property
     def _received(self) -> tuple[np.ndarray, dict[Attributes, JointScores]]:
         """The intercept, and the means of larger tables that effects receive."""
-        intercept = self._log_odds(np.asarray(self.model.class_scores, np.float64)[None])[0]
+        intercept = self.class_log_odds
         received: dict[Attributes, JointScores] = {}
         for attributes in self._terms:
             own, shared = self._own(attributes)

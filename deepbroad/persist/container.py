@@ -17,7 +17,9 @@ from safetensors import numpy as safetensors
 from deepbroad.engine.tensor_file import DIGEST, START, parse_json, write_atomically
 from deepbroad.persist.error import ModelFileError
 
-FORMAT = 1
+# Files of this format are written; of format 1, which has no frequencies of values, still read.
+FORMAT = 2
+READABLE = (1, 2)
 
 
 class Stamp(NamedTuple):
@@ -25,6 +27,7 @@ class Stamp(NamedTuple):
 
     version: str
     class_name: str
+    format: int = FORMAT
 
 
 def pack_file(stamp: Stamp, tensors: dict[str, np.ndarray]) -> bytearray:
@@ -59,17 +62,18 @@ def unpack_file(data: bytes, *, version: str) -> tuple[Stamp, dict[str, np.ndarr
             pass
         case _:
             raise ModelFileError("its header is damaged")
-    if number != FORMAT:
+    if number not in READABLE:
         raise ModelFileError(
             f"it has model format {number} and was written by deepbroad {writer:.40}, but "
-            f"deepbroad {version} reads format {FORMAT}. Use deepbroad {writer:.40} to read it"
+            f"deepbroad {version} reads formats {' and '.join(map(str, READABLE))}. Use deepbroad "
+            f"{writer:.40} to read it"
         )
     if len(data) < 8 + length + _data_length(header):
         raise ModelFileError("it is truncated: its arrays are not complete")
     if digest.encode() != _digest(data):
         raise ModelFileError("its checksum does not match: it was damaged or changed")
     try:
-        return Stamp(writer, class_name), safetensors.load(bytes(data))
+        return Stamp(writer, class_name, number), safetensors.load(bytes(data))
     except (SafetensorError, KeyError, ValueError) as error:
         raise ModelFileError(f"its arrays are damaged ({error})") from None
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import deepbroad
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.frequencies import Frequencies
 from deepbroad.data.labels import Labels
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.tensor_file import parse_json
@@ -159,7 +160,7 @@ def load(path: str | os.PathLike[str]) -> TableClassifier:
             raise ModelFileError(
                 f"it holds a {stamp.class_name:.60}, and this version knows {', '.join(KINDS)}"
             )
-        return _build(KINDS[stamp.class_name], Tensors(arrays), len(data))
+        return _build(stamp, Tensors(arrays), len(data))
     except (ValueError, TypeError, OverflowError, SyntaxError, RecursionError) as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
 
@@ -183,6 +184,8 @@ def _describe(model: TableClassifier, kind: Kind) -> dict[str, np.ndarray]:
         tensors[curve] = np.asarray(getattr(model, curve), np.float64)
     if model.term_gains_ is not None:
         tensors["term_gains"] = model.term_gains_
+    known = model._frequencies
+    tensors["frequencies"] = np.empty(0) if known is None else known.flat
     if not np.isfinite(tables.class_scores).all() or not np.isfinite(tables.scores).all():
         raise ModelFileError("its scores are not finite numbers")
     return {
@@ -223,8 +226,9 @@ def _write_labels(labels: Labels) -> dict[str, Any]:
     return data
 
 
-def _build(kind: Kind, tensors: Tensors, file_size: int) -> TableClassifier:
+def _build(stamp: Stamp, tensors: Tensors, file_size: int) -> TableClassifier:
     """Return the model of a file's arrays."""
+    kind = KINDS[stamp.class_name]
     match parse_json(tensors.take("json", ["uint8"], (None,)).tobytes()):
         case {
             "parameters": dict(parameters),
@@ -257,6 +261,9 @@ def _build(kind: Kind, tensors: Tensors, file_size: int) -> TableClassifier:
     model.term_gains_ = None
     if "term_gains" in tensors:
         model.term_gains_ = tensors.take("term_gains", ["float64"], (len(plan.terms),))
+    if stamp.format > 1:
+        flat = tensors.take("frequencies", ["float64"], (None,))
+        model._frequencies = Frequencies.from_flat(flat, encoding) if len(flat) else None
     tensors.finish()
     model.n_features_in_ = len(encoding.names)
     if named:
