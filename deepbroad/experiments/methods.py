@@ -97,8 +97,3 @@ _ALL = [
     Method("DBL", DBLClassifier, 2, 2000, partial(DBLClassifier, 2, alpha=[1.0, 1.0])),
 ]
 METHODS = {method.name: method for method in _ALL}
-# The paper's own comparison, and what its claims on ELR and on shrinking need.
-PAPER_METHODS = (
-    *("A1JE", "A2JE", "A3JE", "A1DE", "A2DE", "DBL1", "DBL2", "DBL3", "LR1", "LR2", "LR3", "RF"),
-    *("ELR", "DBL2-generative"),
-)

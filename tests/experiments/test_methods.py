@@ -6,7 +6,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from deepbroad import LRClassifier, MDLDiscretizer
-from deepbroad.experiments.methods import METHODS, PAPER_METHODS, find
+from deepbroad.experiments.catalogue import methods_for
+from deepbroad.experiments.methods import METHODS, find
 from deepbroad.experiments.value_codes import ValueCodes
 from deepbroad.measures import measure
 from tests.experiments.small_trials import make_table
@@ -44,7 +45,7 @@ def test_parameters_tell_methods_apart():
 
 def test_methods_are_found_by_name():
     assert [method.name for method in find(["LR1", "A1JE"])] == ["A1JE", "LR1"]
-    assert {method.name for method in find(PAPER_METHODS)} == set(PAPER_METHODS)
+    assert {method.name for method in find(methods_for())} == set(methods_for())
     with pytest.raises(ValueError, match="no method LR9"):
         find(["LR9"])
 
