@@ -54,7 +54,7 @@ def folds(
     Examples
     --------
     >>> [(train.tolist(), test.tolist()) for train, test in folds(5, None, round=0)]
-    [([2, 4], [0, 1, 3]), ([0, 1, 3], [2, 4])]
+    [([0, 4], [1, 2, 3]), ([1, 2, 3], [0, 4])]
     """
     order = np.random.default_rng([seed, round]).permutation(n_rows)
     if stratified:
