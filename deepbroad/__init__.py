@@ -9,6 +9,7 @@ from deepbroad.estimators import (
     MDLDiscretizer,
     TANClassifier,
 )
+from deepbroad.export import export
 from deepbroad.persist import ModelFileError, load, save
 from deepbroad.solvers import Progress
 
@@ -24,6 +25,7 @@ __all__ = [
     "ModelFileError",
     "Progress",
     "TANClassifier",
+    "export",
     "load",
     "save",
 ]

@@ -1,0 +1,140 @@
+"""SQL gives the probabilities of Python, whatever is in the table."""
+
+import sqlite3
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+import deepbroad
+from deepbroad import AnDEClassifier, AnJEClassifier, LRClassifier
+from deepbroad.export.dialects import DIALECTS, fold
+from deepbroad.export.query import name_probabilities
+from tests.export.engines import assert_agrees, run_duckdb, run_sqlite
+from tests.export.small_models import compact_model, fitted, nested_model
+
+ENGINES = {"duckdb": run_duckdb, "sqlite": run_sqlite}
+each_engine = pytest.mark.parametrize("run", ENGINES.values(), ids=list(ENGINES))
+
+
+@each_engine
+@settings(max_examples=40)
+@given(case=fitted())
+def test_probabilities_are_those_of_python(run, case):
+    assert_agrees(run(case.model, case.table), case.model, case.table)
+
+
+@each_engine
+def test_compact_tables_use_the_shared_cell(run):
+    model, table = compact_model()
+    assert_agrees(run(model, table), model, table)
+
+
+@each_engine
+def test_the_table_may_have_any_name_and_other_columns(run):
+    table = pa.table({"x": ["a", "b", "a", "b"], "z": [1.0, 2.0, 3.0, 4.0]})
+    model = AnJEClassifier(n=1).fit(table, [0, 1, 0, 1])
+    wide = pa.table({"id": [7, 8, 9, 6], "z": table["z"], "r": [0] * 4, "x": table["x"]})
+    found = run(model, wide, name='my "rows"; --')
+    assert_agrees(found, model, wide.select(["x", "z"]))
+
+
+@each_engine
+def test_several_resolutions_of_a_number_are_all_looked_up(run):
+    model, table = nested_model()
+    assert_agrees(run(model, table), model, table)
+
+
+@each_engine
+def test_many_classes_need_no_deep_expression(run):
+    y = np.arange(600) % 150
+    table = pa.table({"x": pa.array((y % 7).astype(str)), "z": pa.array((y % 11).astype(str))})
+    model = AnJEClassifier(n=1).fit(table, y)
+    assert_agrees(run(model, table), model, table)
+
+
+@each_engine
+def test_extreme_scores_neither_overflow_nor_underflow(run):
+    table = pa.table({f"x{i}": ["a", "b"] * 3 for i in range(40)})
+    model = AnJEClassifier(n=1, smoothing=1e-9).fit(table, [0, 1] * 3)
+    assert_agrees(run(model, table), model, table)
+
+
+def test_numbers_of_sqlite_may_be_text():
+    table = pa.table({"z": [1.0, 2.0, 3.0, None] * 5})
+    y = [0, 0, 1, 1] * 5
+    model = LRClassifier(n=1).fit(table, y)
+    script = deepbroad.export(model, to="sql", dialect="sqlite")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE rows (z TEXT)")
+    database.executemany("INSERT INTO rows VALUES (?)", [("1",), ("3.0",), ("?",), ("",), (None,)])
+    database.executescript(script.setup)
+    found = [row[-1] for row in database.execute(script.query)]
+    expected = model.predict_proba(pa.table({"z": [1.0, 3.0, None, None, None]}))[:, 1]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_script_can_be_run_twice():
+    model, _ = compact_model()
+    script = deepbroad.export(model, to="sql", dialect="sqlite")
+    database = sqlite3.connect(":memory:")
+    for _ in range(2):
+        database.executescript(script.setup)
+    names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    assert sorted(name for (name,) in names) == ["deepbroad_effects", "deepbroad_values"]
+
+
+def test_a_file_holds_tables_and_query(tmp_path):
+    model, _ = compact_model()
+    path = tmp_path / "model.sql"
+    options = {"to": "sql", "dialect": "postgresql", "table": ("public", "rows"), "prefix": "m"}
+    assert deepbroad.export(model, path, **options) is None
+    script = deepbroad.export(model, **options)
+    assert path.read_text() == str(script)
+    assert '"public"."rows"' in script.query
+    assert 'CREATE TABLE "m_effects"' in script.setup
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_text_that_sql_cannot_hold_is_refused(dialect):
+    model = AnJEClassifier(n=1).fit(pa.table({"x": ["a\0b", "c"]}), [0, 1])
+    with pytest.raises(ValueError, match="SQL cannot hold the text"):
+        deepbroad.export(model, to="sql", dialect=dialect)
+
+
+def test_values_that_look_the_same_are_refused():
+    X = np.array([[1], ["1"], ["b"], [1]], dtype=object)
+    model = AnJEClassifier(n=1).fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="differ in type alone"):
+        deepbroad.export(model, to="sql")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"to": "cobol"}, "sql, onnx, json"), ({"dialect": "oracle"}, "duckdb, postgresql, sqlite")],
+)
+def test_unknown_targets_are_refused_with_those_there_are(options, message):
+    model = AnJEClassifier(n=1).fit([["a"], ["b"]], [0, 1])
+    with pytest.raises(ValueError, match=message):
+        deepbroad.export(model, **options)
+
+
+@pytest.mark.parametrize("to", ["sql", "onnx", "json"])
+def test_a_model_that_is_no_sum_is_refused(to):
+    model = AnDEClassifier(n=1).fit([["a", "p"], ["b", "q"]], [0, 1])
+    with pytest.raises(TypeError, match="no sum of tables"):
+        deepbroad.export(model, to=to)
+
+
+def test_folding_keeps_all_items_in_order():
+    items = [str(i) for i in range(1001)]
+    folded = fold(items, lambda some: "(" + "+".join(some) + ")", 7)
+    assert folded.replace("(", "").replace(")", "") == "+".join(items)
+
+
+def test_names_of_probabilities_differ_for_every_database():
+    names = name_probabilities(["a", "A", "ü" * 40, "ü" * 41, "a, class 1"])
+    assert len({name.lower() for name in names}) == 5
+    assert max(len(name.encode()) for name in names) <= 63
+    assert names[0] == "P(a)"
