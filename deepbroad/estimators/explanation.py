@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import softmax
 
 from deepbroad.estimators.effect_table import EffectTables, find_class, to_classes
 from deepbroad.model.purification import Attributes, Purification
@@ -173,6 +174,15 @@ class RowExplanations:
         total: np.ndarray = self.contributions.sum(axis=1)
         return total
 
+    @property
+    def probabilities(self) -> np.ndarray:
+        """The probability of each class, (n_rows, C), those of `predict_proba`."""
+        log_odds = self.log_odds
+        # Of two classes each has its log odds against the other: half of it is its score.
+        scores = log_odds / 2 if len(self.classes) == 2 else log_odds
+        found: np.ndarray = softmax(scores, axis=1)
+        return found
+
     def __len__(self) -> int:
         return len(self.contributions)
 
@@ -188,7 +198,8 @@ class RowExplanations:
     def name_values(self, row: int, effect: int) -> str:
         """Return an effect of a row in words, such as "age < 20 & job = clerk"."""
         own = dict(zip(self.names, self.values[row], strict=True))
-        return " & ".join(f"{name} = {own[name]}" for name in self.effects[effect]) or "intercept"
+        said = (f"{name} {say_value(own[name])}" for name in self.effects[effect])
+        return " & ".join(said) or "intercept"
 
     def to_arrow(self, row: int = 0) -> pa.Table:
         """Return a row's effects, the largest first: names, values, and log odds by class."""
@@ -218,6 +229,13 @@ class RowExplanations:
 def name_effect(attributes: tuple[str, ...]) -> str:
     """Return the name of an effect in a list of effects."""
     return " & ".join(attributes) or "intercept"
+
+
+def say_value(name: str) -> str:
+    """Return the name of a value or bin as what follows the name of its attribute."""
+    if name.startswith(("< ", ">= ")):
+        return name
+    return f"in {name}" if name.startswith("[") and name.endswith(")") else f"= {name}"
 
 
 def drawing() -> Any:

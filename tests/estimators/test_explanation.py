@@ -41,6 +41,7 @@ def assert_sums(model, X, explanation=None):
         np.testing.assert_allclose(log_odds, expected, atol=1e-9)
     assert rows.contributions.shape == (len(X), len(rows.effects), len(model.classes_))
     assert rows.effects[0] == ()
+    np.testing.assert_allclose(rows.probabilities, model.predict_proba(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
