@@ -6,6 +6,7 @@ import typer
 
 from deepbroad import __version__
 from deepbroad.cli.demo import demo
+from deepbroad.cli.export import export
 from deepbroad.cli.fit import fit
 from deepbroad.cli.predict import predict
 from deepbroad.cli.reproduce import reproduce
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(fit)
 app.command()(predict)
+app.command()(export)
 app.command()(reproduce)
 app.command()(demo)
 

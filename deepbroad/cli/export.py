@@ -1,0 +1,56 @@
+"""`deepbroad export`: a model file as SQL, ONNX or JSON."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import deepbroad
+from deepbroad.cli.failure import Debug, Quiet, plainly
+from deepbroad.export.json import dump_json
+
+
+class Target(StrEnum):
+    """What models can be written as."""
+
+    sql = "sql"
+    onnx = "onnx"
+    json = "json"
+
+
+class Database(StrEnum):
+    """Whose SQL it is."""
+
+    duckdb = "duckdb"
+    postgresql = "postgresql"
+    sqlite = "sqlite"
+
+
+@plainly
+def export(
+    model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
+    to: Annotated[Target, typer.Option(help="What to write.")] = Target.sql,
+    dialect: Annotated[Database, typer.Option(help="Database, for SQL.")] = Database.duckdb,
+    table: Annotated[str, typer.Option(help="Table that the SQL scores.")] = "rows",
+    prefix: Annotated[
+        str, typer.Option(help="What the names of the SQL's own tables begin with.")
+    ] = "deepbroad",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write; the screen if none.")
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a model so that it predicts without Python."""
+    if out is None and to is Target.onnx:
+        raise ValueError("ONNX is no text for the screen; name a file with --out.")
+    classifier = deepbroad.load(model)
+    options = {"to": to.value, "dialect": dialect.value, "table": table, "prefix": prefix}
+    exported = deepbroad.export(classifier, out, **options)
+    if out is None:
+        typer.echo(exported if to is Target.sql else dump_json(exported).decode(), nl=False)
+    elif not quiet:
+        size = out.stat().st_size
+        Console(stderr=True).print(f"{size:,} bytes of {to.name} in {out}", highlight=False)
