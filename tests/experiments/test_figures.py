@@ -54,6 +54,11 @@ def test_scatters_have_a_point_for_each_data_set(results, measure):
     for axes in figure.axes:
         points = sum(len(collection.get_offsets()) for collection in axes.collections)
         assert points == 10
+        (marked,) = [c for c in axes.collections if c.get_label() == "wall-following"]
+        n = axes.get_xlabel()[2].translate(str.maketrans("²³", "23"))
+        found = results.compare(measure, [f"LR{n}", f"DBL{n}"])
+        expected = found.values[found.datasets.index("wall-following")]
+        np.testing.assert_allclose(marked.get_offsets()[0], expected)
         assert axes.get_xlim() == axes.get_ylim()
         assert "LR" in axes.get_xlabel()
         assert "DBL" in axes.get_ylabel()

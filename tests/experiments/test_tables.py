@@ -229,9 +229,13 @@ def test_an_advantage_grows_if_the_ratio_does():
     assert Growing("DBL", "LR", "iterations", 3).judge(results, []).verdict == UNKNOWN
 
 
-def test_curves_cross_if_both_ends_say_so():
+def test_curves_cross_if_the_later_one_was_behind_and_ends_ahead():
     points = make_points()
-    assert Crossing("NB", "KDB5").judge(Results([]), points).verdict == HELD
+    found = Crossing("NB", "KDB5").judge(Results([]), points)
+    assert found.verdict == HELD
+    assert "0.610 and 0.530 at 100 hands, 0.200 and 0.500 at 100,000 hands" in found.what
+    below = [p for p in points if p.method == "NB" or p.n_train > 1_000]
+    assert Crossing("NB", "KDB5").judge(Results([]), below).verdict == NOT_HELD
     assert Crossing("KDB5", "NB").judge(Results([]), points).verdict == NOT_HELD
     assert Crossing("NB", "RF").judge(Results([]), points).verdict == UNKNOWN
 

@@ -3,7 +3,7 @@
 A claim holds if most data sets say so and the sign test is significant.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -148,45 +148,45 @@ class Growing:
 
 @dataclass(frozen=True)
 class Crossing:
-    """The claim that `late` has the higher error on little training data and the lower on much."""
+    """The claim that `late` has the higher error on less training data and the lower on most."""
 
     early: str
     late: str
 
     def judge(self, results: Results, points: Sequence[Point]) -> Evidence:
-        """Compare the ends of both learning curves."""
+        """Compare the learning curves at the largest size, and where `early` is most ahead."""
         what = (
-            f"{method_label(self.late)} above {method_label(self.early)} on few poker hands and "
-            "below on many: error"
+            f"{method_label(self.late)} above {method_label(self.early)} on fewer poker hands and "
+            "below on most: error"
         )
-        ends = [self._errors(points, end) for end in (min, max)]
-        if None in ends:
+        errors = {size: self._average(points, size) for size in self._find_sizes(points)}
+        if not errors:
             return Evidence(what, "–", "–", "–", UNKNOWN)
-        (size, first, second), (last, early, late) = ends  # type: ignore[misc]
-        what += (
-            f" ({second:.3f} and {first:.3f} at {size:,} hands, {late:.3f} and {early:.3f} at "
-            f"{last:,})"
-        )
-        verdict = HELD if second > first and late < early else NOT_HELD
-        return Evidence(what, "–", "–", "–", verdict)
+        last = max(errors)
+        ahead = max(errors, key=lambda size: errors[size][1] - errors[size][0])
+        told = [
+            f"{errors[size][1]:.3f} and {errors[size][0]:.3f} at {size:,} hands"
+            for size in (ahead, last)
+        ]
+        crosses = errors[ahead][1] > errors[ahead][0] and errors[last][1] < errors[last][0]
+        verdict = HELD if crosses and ahead < last else NOT_HELD
+        return Evidence(f"{what} ({', '.join(told)})", "–", "–", "–", verdict)
 
-    def _errors(
-        self, points: Sequence[Point], end: Callable[[Iterable[int]], int]
-    ) -> tuple[int, float, float] | None:
-        """Average both errors at the smallest or largest size that both have."""
-        sizes = [
+    def _find_sizes(self, points: Sequence[Point]) -> list[int]:
+        """List the sizes that both methods were trained on."""
+        early, late = (
             {point.n_train for point in points if point.method == name}
             for name in (self.early, self.late)
-        ]
-        common = set.intersection(*sizes)
-        if not common:
-            return None
-        size = end(common)
-        means = [
+        )
+        return sorted(early & late)
+
+    def _average(self, points: Sequence[Point], size: int) -> tuple[float, float]:
+        """Average both errors over the samples of a size."""
+        early, late = (
             float(np.mean([p.error for p in points if (p.method, p.n_train) == (name, size)]))
             for name in (self.early, self.late)
-        ]
-        return size, means[0], means[1]
+        )
+        return early, late
 
 
 def judge_counts(counts: WinDrawLoss) -> str:
