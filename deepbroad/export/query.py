@@ -37,9 +37,7 @@ def write_query(query: Query, effects: Effects, cells: Cells) -> str:
         "rows": _number_rows(query),
         "read": _read(query, effects),
         "coded": _code(query, effects),
-        "sums": (_add_by_arrays if query.dialect.has_arrays else _add_by_list)(
-            query, effects, cells
-        ),
+        **(_add_by_arrays if query.dialect.has_arrays else _add_by_list)(query, effects, cells),
         "scores": _score(query, effects),
         "best": _find_best(query, effects),
         "odds": _exponentiate(query, effects),
@@ -73,22 +71,25 @@ def _code(query: Query, effects: Effects) -> str:
     return f"  SELECT {_lines(codes)}\n  FROM {query.name('read')} t"
 
 
-def _add_by_arrays(query: Query, effects: Effects, cells: Cells) -> str:
+def _add_by_arrays(query: Query, effects: Effects, cells: Cells) -> dict[str, str]:
     """Add up effects by a join of rows with the table of terms, and of both with effects."""
     depth = cells.members.shape[1]
     key = " + ".join(["m.base", *(f"a.codes[m.place_{j}] * m.stride_{j}" for j in range(depth))])
     codes = query.dialect.array.format(", ".join(f"t.c{c}" for c in effects.used))
     sums = [f"SUM(e.score_{k}) AS s{k}" for k in range(1, effects.n_scores + 1)]
-    return (
-        f"  SELECT {_lines(['a.r', *sums])}\n"
-        f"  FROM (SELECT t.r, {codes} AS codes FROM {query.name('coded')} t) a\n"
-        f"  CROSS JOIN {query.name('terms')} m\n"
-        f"  JOIN {query.name('effects')} e ON e.cell = {key}\n"
-        "  GROUP BY a.r"
-    )
+    return {
+        "arrays": f"  SELECT t.r, {codes} AS codes\n  FROM {query.name('coded')} t",
+        "sums": (
+            f"  SELECT {_lines(['a.r', *sums])}\n"
+            f"  FROM {query.name('arrays')} a\n"
+            f"  CROSS JOIN {query.name('terms')} m\n"
+            f"  JOIN {query.name('effects')} e ON e.cell = {key}\n"
+            "  GROUP BY a.r"
+        ),
+    }
 
 
-def _add_by_list(query: Query, effects: Effects, cells: Cells) -> str:
+def _add_by_list(query: Query, effects: Effects, cells: Cells) -> dict[str, str]:
     """Add up effects by a look-up for each item of a row's list of cells.
 
     For SQLite: half the time of a join, which would sort all pairs of rows and terms, too.
@@ -102,12 +103,14 @@ def _add_by_list(query: Query, effects: Effects, cells: Cells) -> str:
         keys.append("(" + " + ".join([str(base), *(f"t.c{c}*{k}" for c, k in steps.items())]) + ")")
     sums = [f"SUM(e.score_{k})" for k in range(1, effects.n_scores + 1)]
     parts = [f"json_array({', '.join(sums[i : i + 100])})" for i in range(0, len(sums), 100)]
-    return (
-        f"  SELECT t.r, (SELECT json_array({', '.join(parts)})\n"
-        f"    FROM (VALUES {', '.join(keys) or '(NULL)'}) k\n"
-        f"    CROSS JOIN {query.name('effects')} e WHERE e.cell = k.column1) AS s\n"
-        f"  FROM {query.name('coded')} t"
-    )
+    return {
+        "sums": (
+            f"  SELECT t.r, (SELECT json_array({', '.join(parts)})\n"
+            f"    FROM (VALUES {', '.join(keys) or '(NULL)'}) k\n"
+            f"    CROSS JOIN {query.name('effects')} e WHERE e.cell = k.column1) AS s\n"
+            f"  FROM {query.name('coded')} t"
+        )
+    }
 
 
 def _score(query: Query, effects: Effects) -> str:
