@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any, NamedTuple
@@ -53,7 +54,8 @@ class Worker:
             # A forked process would inherit threads in whatever state they are.
             context = multiprocessing.get_context("spawn")
             self.connection, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs, self.means), daemon=True)
+            # No daemon: joblib gives those one thread only. It ends with its parent all the same.
+            self._process = context.Process(target=_serve, args=(theirs, self.means))
             self._process.start()
             theirs.close()
         self.trial = trial
@@ -107,13 +109,10 @@ def _serve(connection: Connection, means: Means) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     bench = Bench(means)
-    with threadpool_limits(means.threads):
+    # A pipe whose other end is gone is the end.
+    with threadpool_limits(means.threads), suppress(EOFError, OSError):
         while True:
-            try:
-                trial = connection.recv()
-            except EOFError:
-                return
-            connection.send(_carry_out(bench, trial, connection))
+            connection.send(_carry_out(bench, connection.recv(), connection))
 
 
 def _carry_out(bench: Bench, trial: Trial, connection: Connection) -> Outcome:
