@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from deepbroad.model.joint_scores import DenseScores, JointScores
+from deepbroad.model.joint_scores import DenseScores, JointScores, average
 from deepbroad.model.scores import MAX_DENSE
 
 
@@ -108,7 +108,7 @@ class Effect:
 def centre(values: np.ndarray, weights: Sequence[np.ndarray]) -> np.ndarray:
     """Return an array less its weighted means over each of its axes but the last."""
     for axis, weight in enumerate(weights):
-        values = values - np.expand_dims(np.tensordot(weight, values, (0, axis)), axis)
+        values = values - np.expand_dims(average(values, axis, weight), axis)
     return values
 
 

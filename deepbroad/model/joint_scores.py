@@ -6,6 +6,7 @@ float64 with K numbers per joint value, last; codes are of shape (n_axes, n_rows
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -37,7 +38,7 @@ class DenseScores:
         values = self.values
         for axis in reversed(range(len(self.shape))):
             if axis not in kept:
-                values = np.tensordot(weights[axis], values, (0, axis))
+                values = average(values, axis, weights[axis])
         return DenseScores(values)
 
     def refined(self, bins: Sequence[np.ndarray]) -> "DenseScores":
@@ -148,12 +149,20 @@ class SparseScores:
         total.reshape(-1, total.shape[-1])[self.keys] += self.values
 
 
+def average(values: np.ndarray, axis: int, weight: np.ndarray) -> np.ndarray:
+    """Return the weighted sum over one axis; `np.tensordot` takes four times as long on few."""
+    shape = values.shape
+    rows = prod(shape[:axis])
+    found: np.ndarray = weight @ values.reshape(rows, shape[axis], -1)
+    return found.reshape(*shape[:axis], *shape[axis + 1 :])
+
+
 JointScores: TypeAlias = DenseScores | SparseScores
 
 
 def is_small(shape: Sequence[int], n_listed: int) -> bool:
     """Tell whether an array of all cells takes no more memory than a list of some would."""
-    return bool(np.prod(shape, dtype=np.float64) <= max(SMALL, LISTED * n_listed))
+    return prod(shape) <= max(SMALL, LISTED * n_listed)
 
 
 def settle(scores: JointScores) -> JointScores:

@@ -79,18 +79,22 @@ class Purification:
             found.setdefault(attributes, []).append(term)
         return found
 
-    def _finest(self, attributes: Attributes) -> tuple[int, ...]:
-        """Return the finest code columns of the terms of a tuple of attributes."""
+    @cached_property
+    def _finest(self) -> dict[Attributes, tuple[int, ...]]:
+        """The finest code columns of the terms of each tuple of attributes."""
         terms = self.model.plan.terms
-        columns = [sorted(terms.tuple(term)) for term in self._terms[attributes]]
-        return tuple(max(level) for level in zip(*columns, strict=True))
+        found = {}
+        for attributes, own in self._terms.items():
+            columns = [sorted(terms.tuple(term)) for term in own]
+            found[attributes] = tuple(max(level) for level in zip(*columns, strict=True))
+        return found
 
     @cached_property
     def columns(self) -> dict[Attributes, tuple[int, ...]]:
         """The attributes of all effects, lower orders first, and the code columns of each."""
         found: dict[Attributes, tuple[int, ...]] = {}
         for attributes in self._terms:
-            finest = dict(zip(attributes, self._finest(attributes), strict=True))
+            finest = dict(zip(attributes, self._finest[attributes], strict=True))
             for subset in subsets(attributes):
                 columns = tuple(finest[i] for i in subset)
                 found[subset] = tuple(map(max, columns, found.get(subset, columns)))
@@ -124,21 +128,35 @@ class Purification:
         received: dict[Attributes, JointScores] = {}
         for attributes in self._terms:
             own, shared = self._own(attributes)
-            columns = self._finest(attributes)
-            weights = self._weights(columns)
-            intercept = intercept + own.mean((), weights).values + shared
-            for subset in subsets(attributes):
-                if subset == attributes:
+            finest = dict(zip(attributes, self._finest[attributes], strict=True))
+            for subset, mean in self._means(attributes, own):
+                columns = tuple(finest[i] for i in subset)
+                if not subset:
+                    intercept = intercept + mean.values + shared
                     continue
-                kept = tuple(attributes.index(i) for i in subset)
-                mean = own.mean(kept, weights)
-                parts = [self._refine(mean, tuple(columns[k] for k in kept), subset)]
+                parts = [self._refine(mean, columns, subset)]
                 if shared.any():
                     parts.append(self._unseen(subset, shared))
                 if subset in received:
                     parts.append(received[subset])
                 received[subset] = add_scores(parts)
         return intercept, received
+
+    def _means(
+        self, attributes: Attributes, scores: JointScores
+    ) -> Iterator[tuple[Attributes, JointScores]]:
+        """Return the means of a table given fewer of its attributes, down to none."""
+        columns = dict(zip(attributes, self._finest[attributes], strict=True))
+        means = {attributes: scores}
+        for order in reversed(range(len(attributes))):
+            for subset in combinations(attributes, order):
+                # A mean of a mean over one attribute less, whichever.
+                left = next(i for i in attributes if i not in subset)
+                whole = tuple(i for i in attributes if i in subset or i == left)
+                kept = tuple(axis for axis, i in enumerate(whole) if i != left)
+                weights = self._weights(tuple(columns[i] for i in whole))
+                means[subset] = means[whole].mean(kept, weights)
+                yield subset, means[subset]
 
     @property
     def intercept(self) -> np.ndarray:
@@ -152,7 +170,7 @@ class Purification:
             parts.append(self._received[1][attributes])
         if attributes in self._terms:
             own, shared = self._own(attributes)
-            parts.append(self._refine(own, self._finest(attributes), attributes))
+            parts.append(self._refine(own, self._finest[attributes], attributes))
             if shared.any():
                 parts.append(self._unseen(attributes, shared))
         columns = self.columns[attributes]
@@ -168,7 +186,7 @@ class Purification:
         Also the score (K,) that other joint values of seen values have beside it, in compact ones.
         """
         shared = np.zeros(self.n_outputs)
-        finest = self._finest(attributes)
+        finest = self._finest[attributes]
         parts: list[JointScores] = []
         for term in self._terms[attributes]:
             scores, rest = self._term(term)
@@ -197,10 +215,11 @@ class Purification:
     def _log_odds(self, scores: np.ndarray) -> np.ndarray:
         """Return the log odds (n, K) of scores (n, C), which rows are scored with."""
         relative = (scores[:, 1:] - scores[:, :1]).astype(np.float64)
-        if self.model.n_classes == 2:
+        if self.n_outputs == 1:
             return relative
-        full = np.pad(relative, ((0, 0), (1, 0)))
-        return full - full.mean(axis=1, keepdims=True)
+        full = np.zeros(scores.shape)
+        full[:, 1:] = relative
+        return full - (relative.sum(axis=1) / self.n_outputs)[:, None]
 
     def _weights(self, columns: tuple[int, ...]) -> list[np.ndarray]:
         return [self.marginals.probabilities[c] for c in columns]
