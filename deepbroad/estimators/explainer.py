@@ -48,7 +48,8 @@ class Explainer(Predictor):
         explanation : Explanation or RowExplanations
             Importances and tables of effects; or each row's contributions, (n_samples, n_effects,
             n_classes), the intercept being the first. Their sum over effects is
-            `decision_function` (for two classes that of ``classes_[1]``).
+            `decision_function` (for two classes that of ``classes_[1]``); where tables are in
+            single precision, to the rounding of `decision_function` itself.
 
         Raises
         ------

@@ -102,19 +102,20 @@ class Purification:
 
     @property
     def n_cells(self) -> int:
-        """How many cells are at most held at a time: those of all effects inside larger ones."""
-        inside = {part for whole in self._terms for part in subsets(whole) if part != whole}
-        terms, cells = self.model.plan.terms, 0.0
-        stored = {key: sum(int(terms.sizes[t]) for t in own) for key, own in self._terms.items()}
-        within = dict.fromkeys(inside, 0)
-        for whole, count in stored.items():
-            for part in subsets(whole):
-                if part != whole:
-                    within[part] += count
-        for part in inside:
-            space = np.prod(self.encoding.cardinalities[list(self.columns[part])] + 1.0)
-            cells += min(space, within[part])
-        return int(cells) + max(stored.values())
+        """About how many cells are held at a time: of effects inside larger ones, and of one."""
+        terms, sizes = self.model.plan.terms, self.encoding.cardinalities
+        within: dict[Attributes, float] = {}
+        largest = 0.0
+        for attributes, own in self._terms.items():
+            dense = any(not terms.is_compact[term] for term in own)
+            space = np.prod(sizes[list(self._finest[attributes])] + 1.0)
+            cells = float(space if dense else sum(terms.sizes[term] for term in own))
+            largest = max(largest, cells)
+            for part in subsets(attributes):
+                if part != attributes:
+                    within[part] = within.get(part, 0.0) + cells
+        spaces = {part: np.prod(sizes[list(self.columns[part])] + 1.0) for part in within}
+        return int(sum(min(cells, spaces[part]) for part, cells in within.items()) + largest)
 
     @property
     def class_log_odds(self) -> np.ndarray:
