@@ -7,6 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.batches import BatchObjective, BatchPass
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import LossPass, PassDesign, count_cells
 from deepbroad.kernels.threads import Threads
@@ -17,7 +18,7 @@ from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
-from deepbroad.solvers import Solution, Solver
+from deepbroad.solvers import SGD, Solution, Solver
 from deepbroad.solvers.solver import Callback
 
 # Cells whose probabilities are computed at a time: what that takes stays in the cache.
@@ -169,9 +170,16 @@ class Training:
             family = replace(family, start=family.target)
         reached = self.reached
         design = self.design(family)
-        run_pass = self.loss_pass(family, design)
         total = float(self.class_counts.sum())
-        objective = Objective(design, run_pass, total, self.threads)
+        run_pass: LossPass | BatchPass
+        objective: Objective
+        if isinstance(solver, SGD):
+            known = self.pass_design(family, design)
+            run_pass = BatchPass(self.source, known, solver.seed, self.threads)
+            objective = BatchObjective(design, run_pass, total, self.threads)
+        else:
+            run_pass = self.loss_pass(family, design)
+            objective = Objective(design, run_pass, total, self.threads)
         points = [objective.start if warm is None else warm_start(objective, warm, reached)]
         for stage in journal.remaining(loss.stages if warm is None else [loss]):
             run_pass.loss = stage
@@ -209,14 +217,18 @@ class Training:
 
     def loss_pass(self, family: Family, design: Design, source: Source | None = None) -> LossPass:
         """Return the pass over these rows, or over others in the plan's groups."""
-        known = PassDesign(
+        known = self.pass_design(family, design)
+        return LossPass(self.source if source is None else source, known, self.threads)
+
+    def pass_design(self, family: Family, design: Design) -> PassDesign:
+        """Return what a pass needs to know beside the rows."""
+        return PassDesign(
             self.plan,
             self.reached,
             design.scale,
             self._fixed_scores(family) if np.any(self._fixed_weights(family)) else None,
             self.dtype,
         )
-        return LossPass(self.source if source is None else source, known, self.threads)
 
     def design(self, family: Family) -> Design:
         """Return scale, start, target and strength of the cells that rows reach."""

@@ -60,9 +60,7 @@ class Workload:
     @classmethod
     def of(cls, source: Source, plan: Plan, *, solved: bool) -> "Workload":
         """Count the work of an evaluation; a model that is not `solved` has one pass, a count."""
-        steps = plan.program.steps
-        each = steps[:, OUTER] * steps[:, JOINT]
-        runs, streamed = float(each.sum()), float((each * steps[:, INNER]).sum())
+        runs, streamed = count_building(plan)
         entries, sets = plan.n_entries, 0.0
         sample = sample_codes(source)
         if plan.items is not None:
@@ -81,7 +79,7 @@ class Workload:
             streamed=streamed,
             cleared=float(plan.terms.n_cells),
             runs=runs,
-            steps=len(steps),
+            steps=len(plan.program.steps),
             sets=sets,
             parameters=reached * source.n_classes,
         )
@@ -111,6 +109,13 @@ class Workload:
             nanoseconds += work / (n_threads if parallel else 1)
             nanoseconds += costs.hand_over * hand_overs * parallel
         return WHOLE * nanoseconds * 1e-9
+
+
+def count_building(plan: Plan) -> tuple[float, float]:
+    """Return the contiguous runs, and the items, that building fused tables writes."""
+    steps = plan.program.steps
+    each = steps[:, OUTER] * steps[:, JOINT]
+    return float(each.sum()), float((each * steps[:, INNER]).sum())
 
 
 def count_reached(source: Source, terms: Terms) -> float:

@@ -18,6 +18,7 @@ from deepbroad.estimators.parameters import (
     check_choice,
     check_count,
     check_number,
+    check_seed,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.resumption import Screened, check_folder, open_journal
@@ -26,10 +27,13 @@ from deepbroad.model.information import Scores
 from deepbroad.model.loss import LOG_LOSS, LOSSES
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
-from deepbroad.solvers import LBFGS, Progress, Solution
+from deepbroad.solvers import LBFGS, SGD, Progress, Solution, Solver
 
-# Solvers by name, and how far each preconditions its search.
+# Kinds of L-BFGS by name, and how far each preconditions its search.
 PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
+SOLVERS = [*PRECONDITIONING, "sgd"]
+# Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
+SGD_TOLERANCE = 100.0
 
 logger = logging.getLogger("deepbroad")
 
@@ -61,7 +65,7 @@ class DiscriminativeClassifier(TableClassifier):
         check_number("tol", self.tol, above=0.0, included=True)
         check_count("max_iter", self.max_iter, least=0)
         check_choice("loss", self.loss, list(LOSSES))
-        check_choice("solver", self.solver, list(PRECONDITIONING))
+        check_choice("solver", self.solver, SOLVERS)
         check_callbacks(self.callbacks)
         check_folder(self.checkpoint)
 
@@ -108,12 +112,7 @@ class DiscriminativeClassifier(TableClassifier):
         return super()._choose_terms(coded)
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
-        solver = LBFGS(
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            history=prepared.provision.history,
-            preconditioning=PRECONDITIONING[self.solver],
-        )
+        solver = self._make_solver(prepared.provision.history)
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)
@@ -137,6 +136,15 @@ class DiscriminativeClassifier(TableClassifier):
         self.status_ = solution.status
         self._warn(solution)
         return tables
+
+    def _make_solver(self, history: int) -> Solver:
+        """Return the solver that the parameters name."""
+        max_iter, tol = int(self.max_iter), float(self.tol)
+        if self.solver == "sgd":
+            seed = check_seed(getattr(self, "random_state", 0))
+            return SGD(max_iter=max_iter, tol=SGD_TOLERANCE * tol, seed=seed)
+        preconditioning = PRECONDITIONING[self.solver]
+        return LBFGS(max_iter=max_iter, tol=tol, history=history, preconditioning=preconditioning)
 
     def _previous(self, prepared: Prepared) -> ScoreTables | None:
         """Return the model of the previous fit to start from, if its cells mean the same."""

@@ -2,5 +2,16 @@
 
 from deepbroad.solvers.lbfgs import LBFGS
 from deepbroad.solvers.solver import Objective, Progress, Runner, Solution, Solver, State
+from deepbroad.solvers.stochastic import SGD, StochasticObjective
 
-__all__ = ["LBFGS", "Objective", "Progress", "Runner", "Solution", "Solver", "State"]
+__all__ = [
+    "LBFGS",
+    "SGD",
+    "Objective",
+    "Progress",
+    "Runner",
+    "Solution",
+    "Solver",
+    "State",
+    "StochasticObjective",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -105,10 +105,10 @@ class State:
 class Moment:
     """Gives the state of a search, during a callback only: later the search has moved on."""
 
-    def __init__(self, take: Callable[[], State] | None = None) -> None:
+    def __init__(self, take: Callable[[], Any] | None = None) -> None:
         self._take = take
 
-    def __call__(self) -> State:
+    def __call__(self) -> Any:
         """Return the state; its arrays are the search's own, to be saved or copied at once."""
         if self._take is None:
             raise RuntimeError("The state of a search can be had during its callback only.")
@@ -136,8 +136,8 @@ class Progress:
     seconds : float
         Time since the solver started.
     state : callable
-        Returns the `State` to resume from. It takes no copy: save it, or `copy` it, before the
-        callback returns.
+        Returns the state to resume from (`State` for L-BFGS). It takes no copy: save it, or `copy`
+        it, before the callback returns.
     """
 
     iteration: int
@@ -146,7 +146,7 @@ class Progress:
     loss: float
     gradient_norm: float
     seconds: float
-    state: Callable[[], State] = field(default_factory=Moment, repr=False, compare=False)
+    state: Callable[[], Any] = field(default_factory=Moment, repr=False, compare=False)
 
 
 # A callback that returns True stops the fit; whatever it has reached is kept.
@@ -175,15 +175,17 @@ class Solver(Protocol):
 
     def minimise(
         self,
-        objective: Objective,
+        objective: Any,
         start: np.ndarray,
         *,
         curvature: np.ndarray | None = None,
         callbacks: Sequence[Callback] = (),
         threads: Runner | None = None,
-        state: State | None = None,
+        state: Any = None,
     ) -> Solution:
         """Return the best point found.
+
+        The objective is an `Objective`, or what else the solver asks for; states are its own.
 
         `curvature` is a rough diagonal of the Hessian, all positive, that a solver may use to
         precondition its search. It never changes what is minimised, nor does the number of

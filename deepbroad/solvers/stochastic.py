@@ -1,0 +1,120 @@
+"""Stochastic gradient descent: its settings, and what it asks of an objective."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from deepbroad.kernels.steps import Pull
+from deepbroad.solvers.lbfgs import SMALL
+from deepbroad.solvers.solver import Callback, Runner, Solution
+from deepbroad.solvers.walk import Walk, WalkState
+
+
+class StochasticObjective(Protocol):
+    """F in batches: F(u) = mean over batches of their loss, plus ½ Σ λ_j (u_j - t_j)².
+
+    Each pass goes through all batches once. A few rows are in none of them: they are held out.
+    """
+
+    @property
+    def n_batches(self) -> int:
+        """How many batches a pass has."""
+
+    @property
+    def pull(self) -> Pull:
+        """λ and t, by parameter."""
+
+    def batch(self, u: np.ndarray, cycle: int, number: int) -> tuple[float, np.ndarray]:
+        """Return the loss of a batch of a pass and its gradient, both without the penalty.
+
+        Their means over the batches of a pass are those of all rows that are not held out. The
+        gradient is read until the next call, which may write to the same array.
+        """
+
+    def held_loss(self, u: np.ndarray) -> float:
+        """Return the mean loss of the held-out rows; F itself where no rows are held out."""
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Averaged stochastic gradient descent whose step size follows from the way it has come.
+
+    Steps are taken over z = u/κ with κ = h^-q, h being the curvature: there, the generative start
+    is a good one and all directions are of about the same kind. With g the gradient of a batch, m
+    its running mean and r the largest distance so far that steps, not the penalty, brought it from
+    the start,
+
+        η = a·r² / sqrt(Σ r²·‖κg‖²),   z ← z - η·m,   ū ← ū + 4/(k + 3)·(u - ū)
+
+    where the sum is over all steps so far and k counts them. The penalty is not part of g: each
+    step takes it implicitly (`deepbroad.kernels.steps`), so that a strong one, far from its target,
+    does not limit the step size. The first r is a tenth of a gradient step, by the curvature along
+    it. The solution is the mean ū of lowest held-out loss. After a pass that raises it, the
+    walk goes on from the best ū with half of a.
+
+    Parameters
+    ----------
+    max_iter : int
+        Passes over the data at most.
+    tol : float
+        Stop after the third pass in a row that lowers the best held-out loss by less than this
+        part of it.
+    momentum : float
+        Weight of the past in m.
+    preconditioning : float
+        q.
+    caution : float
+        a. Where classes are separable and parameters many, 1 overshoots in the second pass
+        (letter); less takes more passes elsewhere (connect-4, covertype).
+    seed : int
+        For whoever draws the batches.
+    double_limit : int
+        With more parameters than this, all vectors but u and ū are float32.
+
+    References
+    ----------
+    Khaled, Mishchenko and Jin, DoWG unleashed, 2023, for the step size; Shamir and Zhang,
+    Stochastic gradient descent for non-smooth optimization, 2013, for the averaging.
+    """
+
+    max_iter: int = 500
+    tol: float = 1e-3
+    momentum: float = 0.9
+    preconditioning: float = 0.25
+    caution: float = 0.75
+    seed: int = 0
+    double_limit: int = SMALL
+
+    state_type: ClassVar[type] = WalkState
+
+    def minimise(
+        self,
+        objective: StochasticObjective,
+        start: np.ndarray,
+        *,
+        curvature: np.ndarray | None = None,
+        callbacks: Sequence[Callback] = (),
+        threads: Runner | None = None,
+        state: WalkState | None = None,
+    ) -> Solution:
+        """Return the mean of lowest held-out loss; Ctrl-C ends the walk and keeps it.
+
+        See `Solver.minimise`. Losses are of held-out rows. An iteration is a pass; the state that
+        `Progress` gives has the mean of the pass as `mean`. The solution's `evaluation_curve` has
+        the mean loss of the batches of each pass, before the steps that were taken by them.
+        """
+        dtype = np.float64 if len(start) <= self.double_limit else np.float32
+        scaling = np.ones(len(start), dtype)
+        if curvature is not None:
+            np.power(curvature, -self.preconditioning, out=scaling, casting="same_kind")
+        walk = Walk(self, objective, scaling, callbacks, threads)
+        try:
+            if state is None:
+                walk.begin(np.array(start, np.float64))
+            else:
+                walk.resume(state, len(start))
+            return walk.solution(walk.run())
+        except KeyboardInterrupt:
+            return walk.solution("interrupted")

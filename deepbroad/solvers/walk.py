@@ -1,0 +1,268 @@
+"""One run of stochastic gradient descent: its steps and passes, and when it ends."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from time import perf_counter
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+
+from deepbroad.kernels.steps import probe_gradient, square_change, square_gradient, take_step
+from deepbroad.solvers.chunks import Chunks
+from deepbroad.solvers.solver import Callback, Moment, Progress, Runner, Solution, Status
+
+if TYPE_CHECKING:
+    from deepbroad.solvers.stochastic import StochasticObjective
+
+# Weight of late points in the mean: the k-th has a share of (RECENT + 1)/(k + RECENT) when it
+# comes, so that the mean is of about the last fourth of all points.
+RECENT = 3
+# The length, in the coordinates of the walk, over which the first curvature is taken.
+PROBE = 1e-2
+# The part of a gradient step that the walk begins with: a batch knows little of the curvature, and
+# a radius that is too small grows within a few steps, where one that is too large overshoots.
+FIRST = 0.1
+# Passes without a gain that end the walk.
+PATIENCE = 3
+
+
+class Settings(Protocol):
+    """What a walk is told by its solver; see `SGD`."""
+
+    @property
+    def max_iter(self) -> int: ...  # noqa: D102
+    @property
+    def tol(self) -> float: ...  # noqa: D102
+    @property
+    def momentum(self) -> float: ...  # noqa: D102
+    @property
+    def caution(self) -> float: ...  # noqa: D102
+
+
+@dataclass
+class WalkState:
+    """Where a walk stands after a pass: enough to go on as if it had never stopped.
+
+    Attributes
+    ----------
+    u, mean, best : ndarray of shape (n,)
+        The point, the mean of the points, and the mean of lowest held-out loss.
+    momentum, origin : ndarray of shape (n,)
+        The running mean of gradients by z, and where the penalty alone would have led.
+    radius, squares : float
+        r, and the sum of r²·‖κg‖².
+    caution : float
+        a.
+    steps, patience : int
+        Steps since the walk began or began again, and passes since the last gain.
+    best_loss, seconds : float
+    loss_curve, evaluation_curve : list of float
+        As in `Solution`.
+    """
+
+    # Whose last axis runs over the parameters.
+    along_parameters: ClassVar[tuple[str, ...]] = ("u", "mean", "best", "momentum", "origin")
+
+    u: np.ndarray
+    mean: np.ndarray
+    best: np.ndarray
+    momentum: np.ndarray
+    origin: np.ndarray
+    radius: float
+    squares: float
+    caution: float
+    steps: int
+    patience: int
+    best_loss: float
+    seconds: float
+    loss_curve: list[float]
+    evaluation_curve: list[float]
+
+    def __post_init__(self) -> None:
+        # Kernels trust these, and a state may come from a file.
+        vectors = [getattr(self, name) for name in self.along_parameters]
+        if any(v.ndim != 1 or v.shape != self.u.shape or v.dtype.kind != "f" for v in vectors):
+            raise ValueError("The arrays of the state do not belong together.")
+
+    def copy(self) -> "WalkState":
+        """Return a state of its own, which the walk does not change."""
+        return deepcopy(self)
+
+
+class Walk:
+    """The point that a descent has reached, and how it got there.
+
+    Vectors are those of the objective, u, and of z = u/κ, κ being the `scaling`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        objective: "StochasticObjective",
+        scaling: np.ndarray,
+        callbacks: Sequence[Callback],
+        threads: Runner | None,
+    ) -> None:
+        self.settings, self.objective, self.callbacks = settings, objective, callbacks
+        self.scaling = scaling
+        self.chunks = Chunks(len(scaling), threads)
+        self._pull = objective.pull
+        self._stopped = False
+        self._norm = float("inf")  # ‖κg‖ of the latest batch
+        self._began = perf_counter()
+
+    def begin(self, start: np.ndarray) -> None:
+        """Take over the start and judge it; callbacks may already stop there."""
+        dtype = self.scaling.dtype
+        self.state = WalkState(
+            u=start,
+            mean=start.copy(),
+            best=start.copy(),
+            momentum=np.zeros(len(start), dtype),
+            origin=start.astype(dtype),
+            radius=0.0,
+            squares=0.0,
+            caution=self.settings.caution,
+            steps=0,
+            patience=0,
+            best_loss=float("inf"),
+            seconds=0.0,
+            loss_curve=[],
+            evaluation_curve=[],
+        )
+        loss = self.objective.held_loss(start)
+        if not isfinite(loss):
+            raise FloatingPointError(f"The objective is not finite at the start: it is {loss}.")
+        self._judge(loss)
+
+    def resume(self, state: WalkState, length: int) -> None:
+        """Go on from a state, whose arrays are taken over."""
+        if state.u.shape != (length,):
+            raise ValueError(
+                f"The state is of a walk over {state.u.size} parameters, not {length}."
+            )
+        if not state.loss_curve:
+            raise ValueError("The state is of a walk that has not begun.")
+        self.state, dtype = state, self.scaling.dtype
+        for name, kind in (("u", np.float64), ("mean", np.float64), ("best", np.float64)):
+            setattr(state, name, np.require(getattr(state, name), kind, ["C", "W"]))
+        for name in ("momentum", "origin"):
+            setattr(state, name, np.require(getattr(state, name), dtype, ["C", "W"]))
+        self._began -= state.seconds
+
+    def run(self) -> Status:
+        """Pass after pass to the end, and tell why it is one."""
+        while (status := self._ended()) is None:
+            if not self.state.loss_curve[-1] <= self.state.best_loss:
+                self._go_back()
+            cycle, total = len(self.state.evaluation_curve), 0.0
+            for number in range(self.objective.n_batches):
+                total += self._step(cycle, number)
+            self.state.evaluation_curve.append(total / self.objective.n_batches)
+            self._judge(self.objective.held_loss(self.state.mean))
+        return status
+
+    def solution(self, status: Status) -> Solution:
+        """Return the best mean that the walk came to."""
+        state = self.state
+        return Solution(
+            u=state.best,
+            loss=state.best_loss,
+            status=status,
+            n_iter=len(state.evaluation_curve),
+            loss_curve=state.loss_curve,
+            evaluation_curve=state.evaluation_curve,
+        )
+
+    def _step(self, cycle: int, number: int) -> float:
+        """Take the step of a batch; return its loss."""
+        state, settings = self.state, self.settings
+        loss, gradient = self.objective.batch(state.u, cycle, number)
+        square = sum(self.chunks.each(lambda a, b: square_gradient(a, b, gradient, self.scaling)))
+        self._norm = sqrt(square)
+        if not isfinite(square) or square == 0.0:
+            # Rows that are all fitted, or a step that went too far: the held-out loss will tell.
+            return float(loss)
+        if state.radius == 0.0:
+            gradient = gradient.copy()
+            state.radius = self._first_radius(gradient, cycle, number)
+        state.steps += 1
+        state.squares += state.radius**2 * square
+        sizes = (
+            settings.momentum,
+            state.caution * state.radius**2 / sqrt(state.squares),
+            1.0 - settings.momentum**state.steps,
+            (RECENT + 1.0) / (state.steps + RECENT),
+        )
+        moved = sum(
+            self.chunks.each(
+                lambda a, b: take_step(
+                    a, b, state.u, state.momentum, gradient, self._pull, self.scaling,
+                    state.origin, state.mean, sizes,
+                )
+            )
+        )  # fmt: skip
+        state.radius = max(state.radius, sqrt(moved))
+        return float(loss)
+
+    def _first_radius(self, gradient: np.ndarray, cycle: int, number: int) -> float:
+        """Return how far a step down the gradient goes, by the curvature along it."""
+        u, scaling = self.state.u, self.scaling
+        trial, length = np.empty_like(u), PROBE / self._norm
+        self.chunks.each(lambda a, b: probe_gradient(a, b, u, gradient, scaling, length, trial))
+        _, changed = self.objective.batch(trial, cycle, number)
+        change = sum(self.chunks.each(lambda a, b: square_change(a, b, gradient, changed, scaling)))
+        curvature = sqrt(change) / PROBE
+        return FIRST * self._norm / curvature if 0.0 < curvature < float("inf") else PROBE
+
+    def _judge(self, loss: float) -> None:
+        """Record the held-out loss of the mean, keep it if it is best, and tell the callbacks."""
+        state = self.state
+        gain = state.best_loss - loss
+        enough = self.settings.tol * abs(loss)
+        state.patience = 0 if gain > enough else state.patience + 1
+        state.loss_curve.append(loss)
+        if gain > 0:
+            state.best_loss = loss
+            state.best[:] = state.mean
+        self._report(loss)
+
+    def _go_back(self) -> None:
+        """Begin again from the best mean, more carefully."""
+        state = self.state
+        for vector in (state.u, state.mean, state.origin):
+            vector[:] = state.best
+        state.momentum[:] = 0.0
+        state.caution, state.steps = 0.5 * state.caution, 0
+        state.radius = state.squares = 0.0
+
+    def _report(self, loss: float) -> None:
+        """Tell the callbacks."""
+        state = self.state
+        state.seconds = perf_counter() - self._began
+        moment = Moment(lambda: state)
+        progress = Progress(
+            iteration=len(state.evaluation_curve),
+            max_iter=self.settings.max_iter,
+            evaluations=len(state.evaluation_curve),
+            loss=loss,
+            gradient_norm=self._norm,
+            seconds=state.seconds,
+            state=moment,
+        )
+        try:
+            for callback in self.callbacks:
+                if callback(progress):
+                    self._stopped = True
+        finally:
+            moment.pass_by()
+
+    def _ended(self) -> Status | None:
+        """Tell whether it is time to end, and why."""
+        if self._stopped:
+            return "stopped"
+        if self.state.patience >= PATIENCE:
+            return "converged"
+        return "max_iter" if len(self.state.evaluation_curve) >= self.settings.max_iter else None

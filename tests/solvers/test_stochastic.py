@@ -1,0 +1,173 @@
+"""Stochastic gradient descent on objectives whose minimum is known."""
+
+import numpy as np
+import pytest
+
+from deepbroad.kernels.steps import Pull
+from deepbroad.kernels.threads import Threads
+from deepbroad.solvers import SGD
+
+ROWS, COLUMNS, BATCHES = 600, 12, 6
+
+
+class Bowls:
+    """Least squares in batches: mean over batches of ½ mean (a·u - b)², plus ½ λ (u - t)²."""
+
+    def __init__(self, seed: int = 0, strength: float = 0.1, noise: float = 0.5) -> None:
+        random = np.random.default_rng(seed)
+        self.A = random.normal(size=(ROWS, COLUMNS)) * np.geomspace(0.3, 3, COLUMNS)
+        self.b = self.A @ random.normal(size=COLUMNS) + noise * random.normal(size=ROWS)
+        self.strength = strength
+        self.n_batches = BATCHES
+        self.calls: list[tuple[int, int]] = []
+        self.judged = 0
+
+    @property
+    def pull(self) -> Pull:
+        return Pull(np.full(COLUMNS, self.strength), np.ones(COLUMNS))
+
+    @property
+    def curvature(self) -> np.ndarray:
+        return (self.A**2).mean(axis=0) + self.strength
+
+    def batch(self, u: np.ndarray, cycle: int, number: int) -> tuple[float, np.ndarray]:
+        self.calls.append((cycle, number))
+        order = np.random.default_rng(cycle).permutation(ROWS)[number::BATCHES]
+        A, rest = self.A[order], self.A[order] @ u - self.b[order]
+        return 0.5 * float((rest**2).mean()), A.T @ rest / len(rest)
+
+    def held_loss(self, u: np.ndarray) -> float:
+        self.judged += 1
+        pull = 0.5 * self.strength * ((u - 1.0) ** 2).sum()
+        return 0.5 * float(((self.A @ u - self.b) ** 2).mean()) + float(pull)
+
+    @property
+    def minimum(self) -> np.ndarray:
+        """By the normal equations."""
+        left = self.A.T @ self.A / ROWS + self.strength * np.eye(COLUMNS)
+        return np.linalg.solve(left, self.A.T @ self.b / ROWS + self.strength)
+
+
+def walk(problem: Bowls, **settings):
+    state = settings.pop("state", None)
+    callbacks = settings.pop("callbacks", ())
+    return SGD(**settings).minimise(
+        problem, np.zeros(COLUMNS), curvature=problem.curvature, callbacks=callbacks, state=state
+    )
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.1, 1000.0])
+def test_the_minimum_is_found(strength):
+    problem = Bowls(strength=strength)
+    found = walk(problem, max_iter=300, tol=1e-9)
+    best = problem.held_loss(problem.minimum)
+    assert found.loss == problem.held_loss(found.u)
+    assert found.loss <= best * (1 + 1e-3)
+
+
+def test_a_scale_of_the_parameters_does_not_matter():
+    """Steps are of distances gone, not of units."""
+    losses = []
+    for scale in (1e-3, 1.0, 1e3):
+        problem = Bowls(strength=0.0)
+        problem.A *= scale
+        losses.append(walk(problem, max_iter=5, tol=0.0).loss)
+    np.testing.assert_allclose(losses, losses[0], rtol=0.05)
+
+
+def test_every_pass_takes_every_batch_once():
+    problem = Bowls()
+    found = walk(problem, max_iter=3, tol=0.0, caution=0.1)
+    first, *rest = problem.calls
+    assert first == rest[0] == (0, 0)  # the curvature along the first gradient takes one more
+    assert rest == [(cycle, number) for cycle in range(3) for number in range(BATCHES)]
+    assert (found.n_iter, len(found.evaluation_curve), len(found.loss_curve)) == (3, 3, 4)
+    assert found.status == "max_iter"
+
+
+def test_passes_that_bring_nothing_end_the_walk():
+    problem = Bowls()
+    found = walk(problem, max_iter=1000, tol=0.01)
+    curve = found.loss_curve
+    assert found.status == "converged"
+    assert found.n_iter < 100
+    best = np.minimum.accumulate(curve)
+    gains = best[:-1] - np.array(curve[1:])
+    small = gains <= 0.01 * np.array(curve[1:])
+    assert small[-3:].all()
+    assert not (small[:-3] & small[1:-2] & small[2:-1]).any()
+    assert found.loss == min(curve)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 5])
+def test_a_walk_that_resumes_takes_the_same_steps(after):
+    kept = []
+
+    def keep(progress):
+        if progress.iteration == after:
+            kept.append(progress.state().copy())
+
+    # Steps far too long at first: the walk goes back on its way.
+    settings = {"max_iter": 9, "tol": -np.inf, "caution": 30.0}
+    whole = walk(Bowls(), **settings, callbacks=[keep])
+    again = walk(Bowls(), **settings, state=kept[0])
+    assert (np.diff(whole.loss_curve) > 0).any()
+    assert np.array_equal(whole.u, again.u)
+    assert whole.loss_curve == again.loss_curve
+    assert whole.evaluation_curve == again.evaluation_curve
+
+
+def test_a_rise_is_answered_by_shorter_steps_from_the_best_point():
+    cautions = []
+    problem = Bowls()
+    found = walk(
+        problem,
+        max_iter=40,
+        tol=-np.inf,
+        caution=100.0,
+        callbacks=[lambda progress: cautions.append(progress.state().caution)],
+    )
+    rises = np.array(found.loss_curve[:-1]) > np.minimum.accumulate(found.loss_curve[:-1])
+    assert rises.any()
+    halved = np.array(cautions[1:]) < np.array(cautions[:-1])
+    assert (halved == rises).all()
+    assert found.loss < 1.1 * problem.held_loss(problem.minimum)
+
+
+def test_callbacks_and_ctrl_c_keep_the_best_mean():
+    def stop(progress):
+        return progress.iteration == 2
+
+    stopped = walk(Bowls(), callbacks=[stop])
+    assert (stopped.status, stopped.n_iter) == ("stopped", 2)
+
+    def interrupt(progress):
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    interrupted = walk(Bowls(), callbacks=[interrupt])
+    assert interrupted.status == "interrupted"
+    assert np.array_equal(interrupted.u, stopped.u)
+
+
+def test_threads_change_no_bit():
+    found = []
+    for count in (1, 2):
+        with Threads(count) as threads:
+            problem = Bowls()
+            found.append(SGD(max_iter=3).minimise(problem, np.zeros(COLUMNS), threads=threads).u)
+    assert np.array_equal(*found)
+
+
+def test_a_start_without_a_loss_is_refused():
+    problem = Bowls()
+    problem.b[0] = np.nan
+    with pytest.raises(FloatingPointError, match="not finite at the start"):
+        walk(problem)
+
+
+def test_a_state_of_another_problem_is_refused():
+    kept = []
+    walk(Bowls(), max_iter=1, callbacks=[lambda progress: kept.append(progress.state().copy())])
+    with pytest.raises(ValueError, match="over 12 parameters, not 5"):
+        SGD().minimise(Bowls(), np.zeros(5), state=kept[0])
