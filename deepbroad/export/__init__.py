@@ -30,15 +30,17 @@ def export(
         The file to write, in place of an older one; None to return the model instead.
     to : {"sql", "onnx", "json"}, default="sql"
         - "sql": a script of tables that hold the model, and at its end one SELECT that gives each
-          row of `table` its ``prediction`` and the probability of each class, ``"P(label)"``.
-        - "onnx": a graph of standard operators. Each attribute is an input of shape [N, 1] under
-          its name: text as strings, missing being the empty string; anything else in double
-          precision, missing being NaN, booleans 0 and 1, and dates, times and durations in
-          microseconds (since 1970, since midnight). Outputs are ``label`` and ``probabilities``.
-          Needs the extra ``onnx``.
+          row of `table` its ``prediction`` and the probability of each class, ``"P(label)"``,
+          beside its own columns and a number. NULL is missing.
+        - "onnx": a graph of standard operators. Each attribute that the model looks at is an input
+          of shape [N, 1] under its name: text as strings, missing being the empty string; anything
+          else in double precision, missing being NaN, booleans 0 and 1, and dates, times and
+          durations in microseconds (since 1970, since midnight). Outputs are ``label`` and
+          ``probabilities``. Needs the extra ``onnx``.
         - "json": plain data, which `deepbroad.export.json` documents.
     dialect : {"duckdb", "postgresql", "sqlite"}, default="duckdb"
-        For SQL: the database.
+        For SQL: the database. PostgreSQL from version 12; SQLite from 3.38, with its mathematical
+        functions.
     table : str or sequence of str, default="rows"
         For SQL: the table or view to score, or the names of its schema and itself.
     prefix : str, default="deepbroad"

@@ -36,19 +36,24 @@ def write_onnx(effects: Effects) -> Any:
     softmax = graph.add("Softmax", scores, axis=1)
     label, probabilities = _free("label", names), _free("probabilities", names)
     graph.add("Cast", softmax, name=probabilities, to=Kind.FLOAT)
-    labels = plain_labels(effects.labels)
     best = graph.add("ArgMax", scores, axis=1, keepdims=0)
-    texts = isinstance(labels[0], str)
-    names_of = np.array(labels, object if texts else None)
-    graph.add("Gather", graph.constant(names_of), best, name=label, axis=0)
-    kind = Kind.STRING if texts else Kind.INT64
-    if isinstance(labels[0], bool):
-        kind = Kind.BOOL
+    labels, kind = _labels(effects)
+    graph.add("Gather", graph.constant(labels), best, name=label, axis=0)
     outputs: dict[str, tuple[int, list[Any]]] = {
         label: (kind, ["N"]),
         probabilities: (Kind.FLOAT, ["N", len(effects.classes)]),
     }
     return graph.finish(outputs, {"model": effects.model_name})
+
+
+def _labels(effects: Effects) -> tuple[np.ndarray, Kind]:
+    """Return the labels of classes, and their type."""
+    labels = plain_labels(effects.labels)
+    if isinstance(labels[0], str):
+        return np.array(labels, object), Kind.STRING
+    if isinstance(labels[0], bool):
+        return np.array(labels), Kind.BOOL
+    return np.array(labels, np.int64), Kind.INT64
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -1,7 +1,7 @@
 """The values of a code column as another language compares them: text or numbers."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from deepbroad.data.code_column import CategoryColumn, CodeColumn, NumberColumn
 from deepbroad.data.value import Identity, name_value
@@ -52,11 +52,12 @@ def _common_reading(values: Sequence[Identity]) -> Reading:
     return _READINGS.get(sorts.pop() if len(sorts) == 1 else "text", "text")
 
 
-def plain_labels(labels: Sequence[object]) -> list[bool] | list[int] | list[str]:
+def plain_labels(labels: Sequence[Any]) -> list[bool] | list[int] | list[str]:
     """Return class labels as booleans or integers where all are, else as text that differs."""
     if all(isinstance(label, bool) for label in labels):
-        return [bool(label) for label in labels]
-    if all(isinstance(label, int) and abs(label) < 2**63 for label in labels):
-        return [int(label) for label in labels]  # type: ignore[call-overload]
-    names = [label if isinstance(label, str) else str(label) for label in labels]
+        return list(labels)
+    whole = [isinstance(label, int | float) and label == int(label) for label in labels]
+    if all(whole) and all(abs(label) < 2**63 for label in labels):
+        return [int(label) for label in labels]
+    names = [str(label) for label in labels]
     return names if len(set(names)) == len(names) else [repr(label) for label in labels]

@@ -61,6 +61,60 @@ def test_extreme_scores_neither_overflow_nor_underflow(run):
     assert_agrees(run(model, table), model, table)
 
 
+TIMES = {
+    "moment": pa.array([0, 1, 2, 10**9, 10**9 + 1, None], pa.timestamp("s")),
+    "day": pa.array([0, 1, 18_000, 18_001, 20_000, None], pa.date32()),
+    "hour": pa.array([0, 3600, 7200, 7260, 86_000, None], pa.time32("s")),
+    "wait": pa.array([1, 5, 60, 3600, 86_400, None], pa.duration("s")),
+}
+
+
+@pytest.mark.parametrize("categorical", [False, True], ids=["bins", "categories"])
+@pytest.mark.parametrize("name", TIMES)
+def test_times_are_read_by_duckdb(name, categorical):
+    values = TIMES[name].slice(0, 5)
+    table = pa.table({name: pa.concat_arrays([values] * 4)})
+    y = [0, 0, 1, 1, 0] * 4
+    model = AnJEClassifier(n=1, categorical_features=[name] if categorical else None).fit(table, y)
+    scored = pa.table({name: TIMES[name]})
+    assert_agrees(run_duckdb(model, scored), model, scored)
+    assert np.ptp(model.predict_proba(scored)[:, 0]) > 0.1
+
+
+def test_times_are_text_in_sqlite():
+    moments = ["2001-09-09 01:46:40", "2001-09-09 01:46:40.250", "2001-09-10", "1969-12-31"]
+    hours = ["00:00:00", "01:30:00", "12:00", "23:59:59.500"]
+    table = pa.table(
+        {
+            "moment": pa.array(np.array(moments * 3, "M8[ms]")),
+            "hour": pa.array([0, 5_400_000, 43_200_000, 86_399_500] * 3, pa.time32("ms")),
+        }
+    )
+    model = AnJEClassifier(n=1, categorical_features=["moment", "hour"])
+    model.fit(table, [0, 1, 1, 0] * 3)
+    script = deepbroad.export(model, to="sql", dialect="sqlite")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE rows (moment TEXT, hour TEXT)")
+    database.executemany("INSERT INTO rows VALUES (?, ?)", zip(moments, hours, strict=True))
+    database.executescript(script.setup)
+    found = [row[-2:] for row in database.execute(script.query)]
+    np.testing.assert_allclose(found, model.predict_proba(table.slice(0, 4)), atol=1e-5)
+
+
+def test_sqlite_has_no_durations():
+    table = pa.table({"wait": pa.array([1, 5, 60, 3600], pa.duration("s"))})
+    model = AnJEClassifier(n=1).fit(table, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="SQLite has no durations"):
+        deepbroad.export(model, to="sql", dialect="sqlite")
+
+
+def test_more_classes_than_columns_are_refused():
+    y = np.arange(1600)
+    model = AnJEClassifier(n=1).fit(pa.table({"x": (y % 3).astype(str)}), y)
+    with pytest.raises(ValueError, match="1,600 classes"):
+        deepbroad.export(model, to="sql", dialect="postgresql")
+
+
 def test_numbers_of_sqlite_may_be_text():
     table = pa.table({"z": [1.0, 2.0, 3.0, None] * 5})
     y = [0, 0, 1, 1] * 5
