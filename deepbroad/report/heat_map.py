@@ -29,7 +29,7 @@ def draw_heat_maps(table: EffectTable, label: Any) -> "Figure":
     shown = [most_frequent(weights, MOST_VALUES) for weights in table.weights]
     scores = table.scores[np.ix_(*shown)]
     places = shown_classes(table.classes, label, scores)
-    columns = min(3, len(places))
+    columns = 2 if len(places) == 4 else min(3, len(places))
     rows = ceil(len(places) / columns)
     tall = (
         min(4.2, max(1.8, 0.28 * len(shown[0])))
@@ -52,8 +52,9 @@ def draw_heat_maps(table: EffectTable, label: Any) -> "Figure":
         panel.set_visible(False)
     for panel in panels[::columns]:
         panel.set_ylabel(shorten(table.attributes[0], 40), fontsize=9)
-    for panel in panels[(rows - 1) * columns :]:
+    for panel in panels[max(0, len(places) - columns) : len(places)]:  # none is below
         panel.set_xlabel(shorten(table.attributes[1], 40), fontsize=9)
+        panel.tick_params(labelbottom=True)
     if image is not None:
         figure.colorbar(image, ax=list(panels), shrink=0.8).ax.tick_params(labelsize=8)
     hidden = any(len(own) < len(weights) for own, weights in zip(shown, table.weights, strict=True))
@@ -65,7 +66,7 @@ def draw_heat_maps(table: EffectTable, label: Any) -> "Figure":
 
 
 def _name_axes(panel: "Axes", table: EffectTable, shown: list[np.ndarray]) -> None:
-    """Write the names of values, and bars of missing or of frequent ones alike."""
+    """Write the names of values beside their rows and columns."""
     down, across = (
         [shorten(names[v], 16) for v in own] for names, own in zip(table.values, shown, strict=True)
     )

@@ -70,7 +70,8 @@ def plot_row(rows: RowExplanations, row: int = 0, *, label: Any = None, top: int
     axes.use_sticky_edges = False  # room for the numbers
     axes.margins(x=0.1, y=0.02)
     axes.grid(axis="x", color="#d9d9d9", linewidth=0.6)
-    axes.set_xlabel(f"log odds of {shorten(label)}", fontsize=9)
+    against = " against the mean of all classes" if len(rows.classes) > 2 else ""
+    axes.set_xlabel(f"log odds of {shorten(label)}{against}", fontsize=9)
     place = rows.classes.tolist().index(label)
     probability = rows.probabilities[row, place]
     axes.set_title(
