@@ -51,6 +51,17 @@ class EffectTable:
         table = table.transpose(*self._axes, len(self._axes))
         return to_classes(table, len(self.classes))
 
+    def among(self, *places: np.ndarray) -> np.ndarray:
+        """Return the scores of some values of each axis, given by number, (n_1, ..., n_n, C).
+
+        Tables that are too large as a whole can be read so.
+        """
+        grid = np.stack(np.meshgrid(*places, indexing="ij"))
+        codes = np.empty((len(places), grid[0].size), np.int64)
+        codes[list(self._axes)] = grid.reshape(len(places), -1)
+        found = to_classes(self._effect.of_values(codes), len(self.classes))
+        return found.reshape(*grid[0].shape, -1)
+
     def of_class(self, label: Any) -> np.ndarray:
         """Return what each joint value adds to the log odds of one class, (V_1, ..., V_n)."""
         scores: np.ndarray = self.scores[..., find_class(self.classes, label)]

@@ -68,10 +68,13 @@ class Effect:
 
         `codes` has all code columns of the rows, never-seen values (code V) included.
         """
-        own = codes[list(self.columns)]
+        return self.of_values(codes[list(self.columns)])
+
+    def of_values(self, codes: np.ndarray) -> np.ndarray:
+        """Return the effect of joint values, (n, K), given the codes of its own columns, (k, n)."""
         total = np.zeros((codes.shape[1], len(self.variance)))
         for axes, part in self._parts:
-            total += part.at(own[list(axes)])
+            total += part.at(codes[list(axes)])
         return total
 
     def table(self) -> np.ndarray:
@@ -101,8 +104,7 @@ class Effect:
         else:
             codes = whole.codes
             codes = codes[:, (codes < np.array(self.shape)[:, None]).all(axis=0)]
-        values = sum(part.at(codes[list(axes)]) for axes, part in self._parts)
-        return codes, np.asarray(values)
+        return codes, self.of_values(codes)
 
 
 def centre(values: np.ndarray, weights: Sequence[np.ndarray]) -> np.ndarray:

@@ -27,7 +27,7 @@ NUMBERED = 64
 def draw_heat_maps(table: EffectTable, label: Any) -> "Figure":
     """Draw a table of a pair, side by side for several classes on one scale of colours."""
     shown = [most_frequent(weights, MOST_VALUES) for weights in table.weights]
-    scores = table.scores[np.ix_(*shown)]
+    scores = table.among(*shown)
     places = shown_classes(table.classes, label, scores)
     columns = 2 if len(places) == 4 else min(3, len(places))
     rows = ceil(len(places) / columns)

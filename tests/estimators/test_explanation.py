@@ -153,6 +153,9 @@ def test_tables_of_two_orders_of_names_are_transposed():
     first = frame.iloc[4]
     place = there.values[0].index(first["colour"]), there.values[1].index(first["length"])
     np.testing.assert_allclose(there.scores[place], first.to_numpy()[2:].astype(float))
+    some = [np.array([2, 0]), np.array([1])]
+    np.testing.assert_allclose(there.among(*some), there.scores[np.ix_(*some)])
+    np.testing.assert_allclose(back.among(*some[::-1]), back.scores[np.ix_(*some[::-1])])
     with pytest.raises(KeyError, match="no effect of"):
         tables["colour", "nothing"]
     with pytest.raises(KeyError, match="no class 'dog'"):
