@@ -79,6 +79,7 @@ class Comparison(DBLClassifier):
         self, goal: float, training: Training, family: Family, prepared: Prepared
     ) -> str:
         """Return the first pass whose mean is near enough, or that there is none."""
+        dealing, training = training.hold_out(family, SGD.seed)
         design = training.design(family)
         n_classes = len(design.class_scale)
         found: list[int] = []
@@ -92,7 +93,8 @@ class Comparison(DBLClassifier):
                 found.append(progress.iteration)
             return bool(found)
 
-        training.discriminative(family, SGD(max_iter=PASSES, tol=-np.inf), callbacks=[watch])
+        solver = SGD(max_iter=PASSES, tol=-np.inf)
+        training.discriminative(family, solver, callbacks=[watch], dealing=dealing)
         return str(found[0]) if found else f"> {PASSES}"
 
 

@@ -5,13 +5,12 @@ from everywhere, since rows may be sorted by class. Every pass deals out all til
 are in a batch depends on the seed, the number of rows and counts of work, never on threads or time.
 """
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource, RowItems, Source
-from deepbroad.engine.passes import PartPass, PassDesign, Sums
+from deepbroad.engine.passes import PartPass, PassDesign, Sums, count_part
 from deepbroad.engine.workload import count_building
 from deepbroad.kernels.steps import Pull
 from deepbroad.kernels.threads import Threads
@@ -19,6 +18,7 @@ from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import TYPICAL
 from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
+from deepbroad.model.plan import Plan
 
 # Tiles of a batch, and rows of a tile at most.
 TILES = 64
@@ -37,59 +37,89 @@ FEWEST_ROWS = 5_000
 HELD = -1
 
 
-def choose_batches(source: Source, design: PassDesign) -> int:
-    """Return how many batches a pass has, by counts of work at typical costs."""
-    plan, n_scores = design.plan, source.n_classes - 1
-    width, item = lane_count(n_scores), design.dtype.itemsize
-    lookup = float(TYPICAL.lookup(plan.n_entries, width, tables=max(plan.n_tables, 1), item=item))
-    rows = source.n_rows * (plan.n_tables * lookup + TYPICAL.softmax(n_scores, item=item))
-    runs, streamed = count_building(plan)
-    building = TYPICAL.build(
-        streamed, width, cells=plan.terms.n_cells, runs=runs, steps=len(plan.program.steps)
-    )
-    fixed = TYPICAL.evaluation + float(building) + TYPICAL.vectors(design.scale.size)
-    by_work = int(OVERHEAD * rows / fixed)
-    return max(1, min(max(by_work, LEAST_BATCHES), source.n_rows // LEAST_ROWS))
+class Dealing(NamedTuple):
+    """How rows are dealt out.
+
+    Attributes
+    ----------
+    n_batches : int
+        Batches of a pass; each has its share of every part.
+    held_share : int
+        One tile in so many is held out; 0 for none.
+    seed : int
+    """
+
+    n_batches: int
+    held_share: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls, source: Source, plan: Plan, dtype: np.dtype, n_parameters: int, seed: int
+    ) -> "Dealing":
+        """Choose by counts of work at typical costs."""
+        rows, n_scores = source.n_rows, source.n_classes - 1
+        width, item = lane_count(n_scores), dtype.itemsize
+        lookup = TYPICAL.lookup(plan.n_entries, width, tables=max(plan.n_tables, 1), item=item)
+        each = plan.n_tables * float(lookup) + TYPICAL.softmax(n_scores, item=item)
+        runs, streamed = count_building(plan)
+        building = TYPICAL.build(
+            streamed, width, cells=plan.terms.n_cells, runs=runs, steps=len(plan.program.steps)
+        )
+        fixed = TYPICAL.evaluation + float(building) + TYPICAL.vectors(n_parameters)
+        n_batches = max(int(OVERHEAD * rows * each / fixed), LEAST_BATCHES)
+        held_share = max(HELD_SHARE, -(-rows // MOST_HELD)) if rows >= FEWEST_ROWS else 0
+        return cls(max(1, min(n_batches, rows // LEAST_ROWS)), held_share, seed)
+
+    def tiles(self, n_rows: int) -> "Tiles":
+        """Return the tiles of a part of so many rows."""
+        size = max(1, min(MAX_TILE, n_rows // (self.n_batches * TILES)))
+        bounds = np.append(np.arange(0, n_rows, size), n_rows)
+        order = np.random.default_rng(self.seed).permutation(len(bounds) - 1)
+        n_held = len(order) // self.held_share if self.held_share else 0
+        return Tiles(bounds, np.sort(order[n_held:]), np.sort(order[:n_held]))
+
+
+class Tiles(NamedTuple):
+    """Where tiles begin and end, (n + 1,), and the numbers of those dealt out and held out."""
+
+    bounds: np.ndarray
+    dealt: np.ndarray
+    held: np.ndarray
+
+    def gather(self, source: ArraySource, tiles: np.ndarray) -> ArraySource:
+        """Return the rows of some tiles of a part, next to each other."""
+        lengths = self.bounds[tiles + 1] - self.bounds[tiles]
+        rows = np.repeat(self.bounds[tiles] - (np.cumsum(lengths) - lengths), lengths)
+        return take_rows(source, rows + np.arange(len(rows)))
+
+
+def count_held(
+    part: ArraySource, plan: Plan, dealing: Dealing, threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count the held-out rows of a part, as `count_part` does all."""
+    tiles = dealing.tiles(part.n_rows)
+    return count_part(tiles.gather(part, tiles.held), plan, threads)
 
 
 class PartBatches:
     """Batches of the rows of a part.
 
     Each call is for one batch of a pass, or for the held-out rows.
-
-    Parameters
-    ----------
-    source : ArraySource
-        The part, in the plan's groups.
-    n_batches : int
-        Batches of a pass; each has its share of every part.
-    held_share : int
-        One tile in so many is held out; 0 for none.
     """
 
     def __init__(
-        self,
-        source: ArraySource,
-        design: PassDesign,
-        n_batches: int,
-        held_share: int,
-        seed: int,
-        threads: Threads,
+        self, source: ArraySource, design: PassDesign, dealing: Dealing, threads: Threads
     ) -> None:
-        self._source, self._n_batches, self._seed = source, n_batches, seed
-        self._arguments = (source, design, n_batches, held_share, seed)
-        n_rows = source.n_rows
-        tile = max(1, min(MAX_TILE, n_rows // (n_batches * TILES)))
-        self._bounds = np.append(np.arange(0, n_rows, tile), n_rows)
-        order = np.random.default_rng(seed).permutation(len(self._bounds) - 1)
-        n_held = len(order) // held_share if held_share else 0
-        self._tiles = np.sort(order[n_held:])
-        self._held = self._gather(np.sort(order[:n_held]))
-        largest = -(-len(self._tiles) // n_batches) * tile
-        sizes = max(largest, self._held.n_rows, 1)
+        self._source, self._design, self._dealing = source, design, dealing
+        self._tiles = tiles = dealing.tiles(source.n_rows)
+        self._held = tiles.gather(source, tiles.held)
+        tile = int(np.diff(tiles.bounds).max(initial=0))
+        largest = -(-len(tiles.dealt) // dealing.n_batches) * tile
         # Any rows will do: the pass is lent those of one batch after the other.
-        self._pass = PartPass(self._rows(slice(0, sizes)), design, threads)
-        self._cycle, self._dealt = -1, [self._tiles]
+        some = take_rows(source, slice(0, max(largest, self._held.n_rows, 1)))
+        self._pass = PartPass(some, design, threads)
+        self._cycle, self._dealt = -1, [tiles.dealt]
 
     def __call__(
         self,
@@ -101,40 +131,35 @@ class PartBatches:
         gradient: np.ndarray | None = None,
     ) -> "WeighedSums":
         """Return the sums over the rows of a batch of a pass, or of the held-out ones."""
-        rows = self._pass.source = self._held if number == HELD else self._batch(cycle, number)
+        rows = self._pass.source = self._held if number == HELD else self.batch(cycle, number)
         weight = float(rows.n_rows if rows.weights is None else rows.weights.sum())
         return WeighedSums(weight, self._pass(class_scores, parameters, loss, gradient))
 
     def __reduce__(self) -> tuple[object, ...]:
         # On a cluster, work may move: what it was made from, and no threads.
-        return PartBatches, (*self._arguments, Threads(1))
+        return PartBatches, (self._source, self._design, self._dealing, Threads(1))
 
-    def _batch(self, cycle: int, number: int) -> ArraySource:
+    def batch(self, cycle: int, number: int) -> ArraySource:
         """Return the rows of a batch."""
         if cycle != self._cycle:
-            random = np.random.default_rng([self._seed, cycle])
-            dealt = np.array_split(random.permutation(self._tiles), self._n_batches)
+            random = np.random.default_rng([self._dealing.seed, cycle])
+            order = random.permutation(self._tiles.dealt)
+            dealt = np.array_split(order, self._dealing.n_batches)
             self._cycle, self._dealt = cycle, [np.sort(tiles) for tiles in dealt]
-        return self._gather(self._dealt[number])
+        return self._tiles.gather(self._source, self._dealt[number])
 
-    def _gather(self, tiles: np.ndarray) -> ArraySource:
-        """Return the rows of some tiles, next to each other."""
-        lengths = self._bounds[tiles + 1] - self._bounds[tiles]
-        rows = np.repeat(self._bounds[tiles] - (np.cumsum(lengths) - lengths), lengths)
-        return self._rows(rows + np.arange(len(rows)))
 
-    def _rows(self, rows: "np.ndarray | slice") -> ArraySource:
-        """Return some of the rows, copied."""
-        source = self._source
-        return ArraySource(
-            np.ascontiguousarray(source.codes[:, rows]),
-            source.labels[rows],
-            n_classes=source.n_classes,
-            cardinalities=source.cardinalities,
-            weights=None if source.weights is None else source.weights[rows],
-            items=None if source.items is None else take_items(source.items, rows),
-            attributes=source.attributes,
-        )
+def take_rows(source: ArraySource, rows: "np.ndarray | slice") -> ArraySource:
+    """Return some of the rows, copied, with their items."""
+    return ArraySource(
+        np.ascontiguousarray(source.codes[:, rows]),
+        source.labels[rows],
+        n_classes=source.n_classes,
+        cardinalities=source.cardinalities,
+        weights=None if source.weights is None else source.weights[rows],
+        items=None if source.items is None else take_items(source.items, rows),
+        attributes=source.attributes,
+    )
 
 
 def take_items(items: RowItems, rows: "np.ndarray | slice") -> RowItems:
@@ -164,21 +189,24 @@ class BatchPass:
     """
 
     def __init__(
-        self, source: Source, design: PassDesign, seed: int, threads: Threads, loss: Loss = LOG_LOSS
+        self,
+        source: Source,
+        design: PassDesign,
+        dealing: Dealing,
+        threads: Threads,
+        loss: Loss = LOG_LOSS,
     ) -> None:
-        self.loss, self.n_batches = loss, choose_batches(source, design)
-        rows = source.n_rows
-        self.holds_out = rows >= FEWEST_ROWS
-        share = max(HELD_SHARE, -(-rows // MOST_HELD)) if self.holds_out else 0
-        self._parts = source.hold(PartBatches, design, self.n_batches, share, seed, threads=threads)
+        self.loss, self.n_batches = loss, dealing.n_batches
+        self.holds_out = dealing.held_share > 0
+        self._parts = source.hold(PartBatches, design, dealing, threads=threads)
         self._is_one_part = isinstance(source, ArraySource)
 
     def __call__(
         self, class_scores: np.ndarray, parameters: np.ndarray, gradient: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Return what `LossPass` does, over all rows."""
+        """Return what `LossPass` does, over all rows that are not held out."""
         loss, classes, cells = 0.0, np.zeros(len(class_scores)), np.zeros(gradient.shape)
-        for number in range(HELD if self.holds_out else 0, self.n_batches):
+        for number in range(self.n_batches):
             _, (part, by_class, by_cell) = self.run(class_scores, parameters, gradient, 0, number)
             loss += part
             classes += by_class
@@ -210,6 +238,9 @@ class BatchPass:
 class BatchObjective(Objective):
     """F in batches, for a solver that takes a step by each.
 
+    F is that of the rows that are not held out. The design must not know of the others either:
+    log θ of rare joint values tells the class of the very rows that it was counted from.
+
     Parameters
     ----------
     design, total_weight, threads
@@ -237,15 +268,9 @@ class BatchObjective(Objective):
         strength = (self._strength / self._total_weight).astype(dtype)
         return Pull(self.join(classes, strength), self.join(classes, self._target.astype(dtype)))
 
-    @cached_property
-    def _batched_weight(self) -> float:
-        """The weight of all rows that are not held out."""
-        held = self._run(self.start, 0, HELD).weight if self._batches.holds_out else 0.0
-        return self._total_weight - held
-
     def batch(self, u: np.ndarray, cycle: int, number: int) -> tuple[float, np.ndarray]:
         """Return the loss of a batch and its gradient, as `StochasticObjective` has them."""
-        share = self.n_batches / self._batched_weight
+        share = self.n_batches / self._total_weight
         sums = self._run(u, cycle, number).sums
         into_classes, _ = self.split(self._sums)
         np.multiply(sums.classes, self.design.class_scale, out=into_classes)

@@ -7,9 +7,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
-from deepbroad.engine.batches import BatchObjective, BatchPass
+from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
 from deepbroad.engine.journal import NO_JOURNAL, Journal
-from deepbroad.engine.passes import LossPass, PassDesign, count_cells
+from deepbroad.engine.passes import LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
 from deepbroad.model.family import Family, PerTerm, spread
@@ -87,6 +87,29 @@ class Training:
             min_count=self.min_count,
         )
 
+    def hold_out(self, family: Family, seed: int) -> "tuple[Dealing, Training]":
+        """Return how a stochastic solver's rows are dealt out, and the counts without the held."""
+        n_parameters = len(self.reached) * self.source.n_classes
+        dealing = Dealing.of(self.source, self.plan, self.dtype, n_parameters, seed)
+        if family.generative and not self.smoothing:
+            # Without its held-out rows a joint value may have none of a class, and no logarithm.
+            dealing = dealing._replace(held_share=0)
+        if not dealing.held_share:
+            return dealing, self
+        held = self.source.reduce(
+            count_held, self.plan, dealing, join=add_counts, threads=self.threads
+        )
+        # Weights that are no whole numbers may leave a little of a cell that has no other row.
+        classes, cells = self.class_counts - held[0], self.counts - held[1]
+        for counts, all_of in ((classes, self.class_counts), (cells, self.counts)):
+            counts[counts < 1e-9 * all_of] = 0.0
+        rest = Training(
+            self.source, self.plan, smoothing=self.smoothing, dtype=self.dtype,
+            threads=self.threads, min_count=self.min_count,
+            counted=(classes, cells.astype(self.counts.dtype)),
+        )  # fmt: skip
+        return dealing, rest
+
     @cached_property
     def log_priors(self) -> np.ndarray:
         """Log π, (C,)."""
@@ -158,14 +181,21 @@ class Training:
         warm: ScoreTables | None = None,
         loss: Loss = LOG_LOSS,
         journal: Journal = NO_JOURNAL,
+        dealing: Dealing | None = None,
     ) -> tuple[ScoreTables, Solution]:
         """Return the model that minimises the objective, and how the solver got there.
 
         A loss that is not convex starts from the solution of a convex one, unless `warm` is given;
         what the solver reports is of the loss itself. Scores are those that minimise it:
         `deepbroad.engine.temperature` makes log odds of those that are none. The `journal` knows
-        where to go on.
+        where to go on. A `dealing` is for calls from here: it goes with a stochastic solver.
         """
+        if isinstance(solver, SGD) and dealing is None:
+            dealing, rest = self.hold_out(family, solver.seed)
+            return rest.discriminative(
+                family, solver, callbacks=callbacks, warm=warm, loss=loss, journal=journal,
+                dealing=dealing,
+            )  # fmt: skip
         if loss.from_target:
             family = replace(family, start=family.target)
         reached = self.reached
@@ -173,9 +203,9 @@ class Training:
         total = float(self.class_counts.sum())
         run_pass: LossPass | BatchPass
         objective: Objective
-        if isinstance(solver, SGD):
+        if dealing is not None:
             known = self.pass_design(family, design)
-            run_pass = BatchPass(self.source, known, solver.seed, self.threads)
+            run_pass = BatchPass(self.source, known, dealing, self.threads)
             objective = BatchObjective(design, run_pass, total, self.threads)
         else:
             run_pass = self.loss_pass(family, design)

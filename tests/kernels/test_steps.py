@@ -5,6 +5,8 @@ import pytest
 
 from deepbroad.kernels.steps import Pull, probe_gradient, square_change, square_gradient, take_step
 
+pytestmark = pytest.mark.uncompiled
+
 N = 11
 
 
