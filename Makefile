@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 KERNELS := $(wildcard deepbroad/kernels/*.py)
 FRESH := .venv/.kernels-fresh
 
-.PHONY: demo test lint types contract check uncompiled clean
+.PHONY: demo test lint types contract check uncompiled docs clean
 
 demo: $(STAMP) $(FRESH)
 	$(BIN)/deepbroad demo
@@ -29,6 +29,15 @@ check: $(STAMP) $(FRESH)
 uncompiled: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -o addopts= -m uncompiled tests \
 	  --cov=deepbroad/kernels --cov-report=term-missing --cov-fail-under=95
+
+# A warning is an error. The site opens from build/docs/index.html.
+docs: $(STAMP) .venv/.installed-docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
+	@echo "The site is in build/docs/index.html"
+
+.venv/.installed-docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -46,7 +46,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The classes seen in `fit`.
     n_features_in_ : int
         How many columns there are.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Their names, where all of them are strings.
 
     See Also

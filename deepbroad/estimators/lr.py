@@ -28,15 +28,17 @@ class LRClassifier(StreamedDiscriminative):
         Depth: how many attributes a tuple joins. 1 is plain logistic regression on one-hot values.
     alpha : float, default=1.0
         Strength of the penalty, on the scale of the sum over rows. The paper has 0.01.
-    loss, solver, max_iter, tol, class_weight, categorical_features, terms, min_count, max_terms, \
-memory_limit, warm_start, callbacks, checkpoint, n_jobs, verbose
+    loss, solver, max_iter, tol, class_weight, categorical_features, terms, min_count
+        As in `DBLClassifier`.
+    max_terms, memory_limit, warm_start, callbacks, checkpoint, n_jobs, verbose
         As in `DBLClassifier`.
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_, n_iter_, n_evaluations_, loss_, loss_curve_, \
-evaluation_curve_, status_, temperature_, terms_, term_gains_, tables_, intercept_
+    classes_, n_features_in_, feature_names_in_, terms_, term_gains_, tables_, intercept_
         As in `DBLClassifier`; tables have scores but no weights.
+    n_iter_, n_evaluations_, loss_, loss_curve_, evaluation_curve_, status_, temperature_
+        As in `DBLClassifier`.
 
     References
     ----------
