@@ -17,7 +17,7 @@ def local_client(n_workers=2):
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",  # any free port: the usual one may be taken
             # Lost workers are meant to be lost here, and need no lines in the log.
             silence_logs=logging.CRITICAL,
         ) as cluster,
