@@ -26,7 +26,9 @@ def local_client(n_workers=2):
         yield client
 
 
-def kill_worker(client, which=0):
-    """End a worker process at once, as a power loss would."""
-    nannies = list(client.cluster.workers.values())
-    os.kill(nannies[which].pid, signal.SIGKILL)
+def kill_worker(client):
+    """End the worker that has most to lose at once, as a power loss would."""
+    held = client.has_what()
+    fullest = max(held, key=lambda worker: len(held[worker]))
+    assert held[fullest]
+    os.kill(client.run(os.getpid)[fullest], signal.SIGKILL)

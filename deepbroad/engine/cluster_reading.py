@@ -16,7 +16,7 @@ from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
 from deepbroad.data.weights import read_weights
-from deepbroad.engine.cluster import Cluster, ClusterSource, find_client
+from deepbroad.engine.cluster import Cluster, ClusterSource, Parcel, find_client
 
 # Smaller parts are joined with their neighbours: for each, every pass builds all tables. (160,000
 # rows of 20 columns, n=2, two workers: 0.37 s a pass in 8 parts, 0.1 s in 2.)
@@ -91,7 +91,8 @@ class ClusterTable(ABC):
     def _map(self, function: Callable[..., Any], *things: Any) -> list[Any]:
         """Return futures of function(batches of a partition, *things)."""
         read, columns = self._batches()
-        known = self._cluster.send(function, read, *things)
+        # Not sent once: all tasks would then go to the worker that has it, and stay there.
+        known = Parcel((function, read, *things))
         return self._cluster.map(call_batches, [known] * len(columns[0]), *columns)
 
     def sketch(self, rules: SketchRules) -> TableSketch:
@@ -247,9 +248,9 @@ def join_small(source: ClusterSource) -> ClusterSource:
 # What follows runs on workers.
 
 
-def call_batches(known: tuple[Any, ...], *columns: Any) -> Any:
+def call_batches(known: Parcel, *columns: Any) -> Any:
     """Read a partition, and call a function of its batches."""
-    function, read, *things = known
+    function, read, *things = known.open()
     return function(read(*columns), *things)
 
 

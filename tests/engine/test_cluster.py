@@ -139,14 +139,13 @@ def test_losses_arrive_as_they_are(name):
     assert pickle.loads(pickle.dumps(LOSSES[name])) is LOSSES[name]
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_a_killed_worker_costs_time_not_the_fit(client, which):
+def test_a_killed_worker_costs_time_not_the_fit(client):
     expected, _ = training_of(draw_parts()).discriminative(FAMILY, LBFGS(max_iter=8))
     killed = []
 
     def kill(state):
         if state.iteration == 3:
-            kill_worker(client, which)
+            kill_worker(client)
             killed.append(state.iteration)
 
     found, _ = training_of(on_cluster(client)).discriminative(
