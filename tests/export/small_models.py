@@ -105,3 +105,14 @@ def nested_model(rows=300, seed=0):
     assert len(model._encoding.columns) > 2
     scored = rng.normal(size=(2, 50)).tolist()
     return Fitted(model, pa.table({"u": [*scored[0], None], "v": [*scored[1], 9.0]}))
+
+
+def cut_model():
+    """Return a model with a number in bins, and rows on its cuts and right beside them."""
+    z = np.repeat([1.0, 2.0, 4.0], 10)
+    table = pa.table({"z": z, "x": ["p", "q"] * 15})
+    model = AnJEClassifier(n=1).fit(table, z.astype(int))
+    cuts = model._encoding.columns[0].cuts
+    assert len(cuts) == 2
+    scored = np.concatenate([np.nextafter(cuts, -np.inf), cuts, np.nextafter(cuts, np.inf)])
+    return Fitted(model, pa.table({"z": scored, "x": ["p"] * len(scored)}))

@@ -8,7 +8,7 @@ from hypothesis import given
 import deepbroad
 from deepbroad import AnJEClassifier
 from tests.export.engines import assert_agrees, run_json
-from tests.export.small_models import compact_model, fitted, nested_model
+from tests.export.small_models import compact_model, cut_model, fitted, nested_model
 
 
 @given(case=fitted())
@@ -29,6 +29,11 @@ def test_compact_tables_have_scores_for_all_other_tuples(tmp_path):
     assert (data["format"], data["version"]) == ("deepbroad", 1)
     assert any(any(term["otherwise"]) for term in data["terms"])
     assert_agrees(run_json(data, table), model, table, tolerance=1e-9)
+
+
+def test_a_number_on_a_cut_is_in_the_bin_above():
+    model, table = cut_model()
+    assert_agrees(run_json(deepbroad.export(model, to="json"), table), model, table, tolerance=1e-9)
 
 
 def test_several_resolutions_of_a_number_are_all_looked_up():

@@ -10,7 +10,7 @@ import deepbroad
 from deepbroad import AnJEClassifier
 from deepbroad.export import onnx as onnx_export
 from tests.export.engines import assert_agrees, run_onnx
-from tests.export.small_models import compact_model, fitted, nested_model
+from tests.export.small_models import compact_model, cut_model, fitted, nested_model
 
 
 @given(case=fitted())
@@ -24,6 +24,11 @@ def test_sparse_and_dense_tables_give_the_same(monkeypatch, small):
     monkeypatch.setattr(onnx_export, "SPARSE", 0)
     monkeypatch.setattr(onnx_export, "CHUNK", 2)
     model, table = compact_model()
+    assert_agrees(run_onnx(model, table), model, table)
+
+
+def test_a_number_on_a_cut_is_in_the_bin_above():
+    model, table = cut_model()
     assert_agrees(run_onnx(model, table), model, table)
 
 

@@ -12,7 +12,7 @@ from deepbroad import AnDEClassifier, AnJEClassifier, LRClassifier
 from deepbroad.export.dialects import DIALECTS, fold
 from deepbroad.export.query import name_probabilities
 from tests.export.engines import assert_agrees, run_duckdb, run_sqlite
-from tests.export.small_models import compact_model, fitted, nested_model
+from tests.export.small_models import compact_model, cut_model, fitted, nested_model
 
 ENGINES = {"duckdb": run_duckdb, "sqlite": run_sqlite}
 each_engine = pytest.mark.parametrize("run", ENGINES.values(), ids=list(ENGINES))
@@ -38,6 +38,12 @@ def test_the_table_may_have_any_name_and_other_columns(run):
     wide = pa.table({"id": [7, 8, 9, 6], "z": table["z"], "r": [0] * 4, "x": table["x"]})
     found = run(model, wide, name='my "rows"; --')
     assert_agrees(found, model, wide.select(["x", "z"]))
+
+
+@each_engine
+def test_a_number_on_a_cut_is_in_the_bin_above(run):
+    model, table = cut_model()
+    assert_agrees(run(model, table), model, table)
 
 
 @each_engine
@@ -99,6 +105,17 @@ def test_times_are_text_in_sqlite():
     database.executescript(script.setup)
     found = [row[-2:] for row in database.execute(script.query)]
     np.testing.assert_allclose(found, model.predict_proba(table.slice(0, 4)), atol=1e-5)
+
+
+def test_sqlite_tells_letters_of_different_case_apart():
+    table = pa.table({"x": ["a", "A"] * 5})
+    model = AnJEClassifier(n=1).fit(table, [0, 1] * 5)
+    script = deepbroad.export(model, to="sql", dialect="sqlite")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE rows (x TEXT COLLATE NOCASE)")
+    database.executemany("INSERT INTO rows VALUES (?)", [("a",), ("A",)])
+    database.executescript(script.setup)
+    assert [row[2] for row in database.execute(script.query)] == [0, 1]
 
 
 def test_sqlite_has_no_durations():
