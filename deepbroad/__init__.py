@@ -1,5 +1,8 @@
 """Deep broad learning: exact, fast, explainable classification of tables."""
 
+from importlib import import_module
+from typing import Any
+
 from deepbroad.estimators import (
     AnDEClassifier,
     AnJEClassifier,
@@ -29,3 +32,10 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `deepbroad.report` when it is first asked for."""
+    if name == "report":
+        return import_module("deepbroad.report")
+    raise AttributeError(f"module 'deepbroad' has no attribute {name!r}")

@@ -108,6 +108,10 @@ class Explainer(Predictor):
             raise TypeError("Contributions of a Dask collection are not computed; compute() it.")
         batches = list(self._batches(X))
         codes = np.concatenate(batches, axis=1) if len(batches) > 1 else batches[0]
+        return self._explain_codes(explanation, codes)
+
+    def _explain_codes(self, explanation: Explanation, codes: np.ndarray) -> RowExplanations:
+        """Return the contributions of rows that are codes already."""
         cells = codes.shape[1] * (1 + len(explanation.effects)) * len(self.classes_)
         self._check_memory(16 * cells, f"The contributions of {codes.shape[1]:,} rows")
         found = explanation.contributions(codes, self._scorer.rescaling(codes))
