@@ -6,21 +6,28 @@ import typer
 
 from deepbroad import __version__
 from deepbroad.cli.demo import demo
+from deepbroad.cli.evaluate import evaluate
+from deepbroad.cli.explain import explain
 from deepbroad.cli.export import export
 from deepbroad.cli.fit import fit
+from deepbroad.cli.info import info
 from deepbroad.cli.predict import predict
+from deepbroad.cli.report import report
 from deepbroad.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="deepbroad",
     help="Exact, fast and explainable classification of tables.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 app.command()(fit)
 app.command()(predict)
+app.command()(evaluate)
+app.command()(explain)
+app.command()(report)
+app.command()(info)
 app.command()(export)
 app.command()(reproduce)
 app.command()(demo)

@@ -148,6 +148,16 @@ class Encoding:
             and all(isinstance(value, str) for value in column.values)
         ]
 
+    @property
+    def number_names(self) -> list[str]:
+        """The attributes that are numbers, which files may show as text."""
+        owned = [own[-1] for own in self.owned]
+        return [
+            column.name
+            for column in owned
+            if isinstance(column, NumberColumn) and column.quantity == "number"
+        ]
+
     def encode(
         self, table: Table, out: np.ndarray | None = None, threads: Threads | None = None
     ) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from deepbroad.data.chosen_files import ChosenFiles, NumericFile
 from deepbroad.data.csv_file import CsvTable, infer_types
 from deepbroad.data.file_formats import (
     ArrowTable,
@@ -103,6 +104,17 @@ class TableFiles:
         # Arrow's allocator keeps what it freed, which would count as memory of this process.
         pa.default_memory_pool().release_unused()
 
+    def read(self) -> tuple[pa.Table, pa.ChunkedArray | None]:
+        """Return the attributes of all rows, and their labels, in memory."""
+        columns = [*self.names, *(name for name in (self.y,) if name is not None)]
+        parts = [
+            part for i in range(len(self.files)) for part in self._read(i, columns, BATCH_ROWS)
+        ]
+        if not parts:
+            raise ValueError(f"{self.files[0]} holds no rows; give files that do")
+        whole = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
+        return whole.select(list(self.names)), None if self.y is None else whole[self.y]
+
     def _read(self, i: int, columns: list[str], rows: int) -> Iterator[pa.Table]:
         """Read a file, and see that it has as many rows as ever."""
         file, count = self.files[i], 0
@@ -129,7 +141,7 @@ class TableFiles:
 
 def is_files(X: Any) -> bool:
     """Tell whether a table is given by its files."""
-    if isinstance(X, str | os.PathLike | ds.Dataset):
+    if isinstance(X, str | os.PathLike | ds.Dataset | ChosenFiles):
         return True
     return isinstance(X, list | tuple) and bool(X) and all(map(_is_path, X))
 
@@ -149,12 +161,13 @@ def open_files(
     columns: Sequence[str] | None = None,
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
+    numbers: Sequence[str] = (),
 ) -> TableFiles:
     """Return a table in files; only their headers are read.
 
     Parameters
     ----------
-    X : str, path, list of paths, or pyarrow Dataset
+    X : str, path, list of paths, pyarrow Dataset, or ChosenFiles
         A file in Parquet, CSV or Arrow's format, several of them, or a folder. Files of a folder
         are taken in the order of their names; those that begin with "." or "_" are left out.
         Folders named like "year=2020" are columns.
@@ -167,13 +180,19 @@ def open_files(
     categories : sequence of str
         Columns that are text if not all their values in CSV files are of the type of the first,
         for which those files are gone through.
+    numbers : sequence of str
+        Columns that are numbers if any of their texts is one.
 
     Returns
     -------
     TableFiles
     """
+    chosen = X if isinstance(X, ChosenFiles) else ChosenFiles(X)
     exact = [name for name in (y, weights) if name is not None]
-    files = _open_all(X, lambda paths: infer_types(paths, text, exact, categories))
+    text = [*text, *chosen.numeric]  # so that CSV holds what is no number
+    files = _open_all(chosen.files, lambda paths: infer_types(paths, text, exact, categories))
+    if chosen.numeric or numbers:
+        files = [NumericFile(file, chosen.numeric, numbers) for file in files]
     known = files[0].names
     for file in files[1:]:
         if sorted(file.names) != sorted(known):
@@ -184,10 +203,10 @@ def open_files(
             )
     if len(set(known)) < len(known):
         raise ValueError(f"column names must differ: {files[0]} has {known[:20]}")
-    for name in (y, weights, *(columns or ())):
+    for name in (y, weights, *(columns or ()), *chosen.drop, *chosen.numeric):
         if name is not None and name not in known:
             raise ValueError(f"{files[0]} has no column {name!r}; it has {known[:20]}")
-    names = columns or [name for name in known if name not in (y, weights)]
+    names = columns or [name for name in known if name not in (y, weights, *chosen.drop)]
     if not names:
         raise ValueError(f"{files[0]} has no columns beside {known}; a model needs attributes")
     return TableFiles(files, names, y, weights)

@@ -124,7 +124,12 @@ class Predictor:
         check_is_fitted(self, "classes_")
         encoding = self._encoding
         if is_files(X):
-            files = open_files(X, columns=encoding.names, text=encoding.text_names)
+            files = open_files(
+                X,
+                columns=encoding.names,
+                text=encoding.text_names,
+                numbers=encoding.number_names,
+            )
             yield from (encoding.encode(batch.table) for batch in files.batches())
         else:
             table = read_table(X)

@@ -4,8 +4,9 @@ import html
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-# Texts beyond this have columns that narrow pages may not squeeze.
-LONG = 30
+# Texts beyond the first have columns that narrow pages may not squeeze; texts below the second
+# stay on one line.
+LONG, SHORT = 30, 12
 
 
 class Bar(NamedTuple):
@@ -24,8 +25,8 @@ def cell(value: Any, tag: str = "td") -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f'<{tag} class="n">{html.escape(format_number(value))}</{tag}>'
     text = html.escape(str(value))
-    kind = ' class="long"' if len(text) > LONG else ""
-    return f"<{tag}{kind}>{text}</{tag}>"
+    kind = "long" if len(text) > LONG else "short" if len(text) < SHORT else ""
+    return f'<{tag} class="{kind}">{text}</{tag}>' if kind else f"<{tag}>{text}</{tag}>"
 
 
 def format_number(value: float) -> str:

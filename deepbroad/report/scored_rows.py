@@ -92,9 +92,11 @@ def _memory_batch(model: Any, X: Any, y: Any) -> tuple[int, Batches]:
 def _file_batches(model: Any, X: Any, y: str) -> tuple[int, Batches]:
     """Return how many rows files have, and their codes and classes batch by batch."""
     encoding = model._encoding
+    if y in encoding.names:
+        raise ValueError(f"{y!r} is an attribute of the model; name the column of its classes.")
     text = list(encoding.text_names)
     if all(isinstance(label, str) for label in model.classes_.tolist()):
         text.append(y)  # classes that CSV would take for numbers
-    files = open_files(X, y=y, columns=encoding.names, text=text)
+    files = open_files(X, y=y, columns=encoding.names, text=text, numbers=encoding.number_names)
     batches = ((encoding.encode(b.table), model._labels.encode(b.y)) for b in files.batches())
     return files.n_rows, batches

@@ -47,11 +47,14 @@ function shorten(text, longest) {
 // A text beside an axis, shortened until it fits; a tooltip has it whole.
 function fitted(chart, attributes, text, room) {
   const made = node(chart.svg, "text", attributes, text);
-  const wide = made.getComputedTextLength();
-  if (wide > room) {
-    made.textContent = shorten(text, Math.max(2, Math.floor((text.length * room) / wide)));
-    node(made, "title", {}, text);
-  }
+  let wide = made.getComputedTextLength();
+  if (wide <= room) return;
+  let longest = Math.ceil((text.length * room) / wide);
+  do {
+    made.textContent = shorten(text, longest--);
+    wide = made.getComputedTextLength();
+  } while (wide > room && longest > 1);
+  node(made, "title", {}, text);
 }
 
 function scale(low, high, from, to) {

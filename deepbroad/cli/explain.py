@@ -1,0 +1,122 @@
+"""`deepbroad explain`: the effects that a model is made of, or what they add to a row."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import deepbroad
+from deepbroad.cli.failure import Debug, plainly
+from deepbroad.cli.summary import show
+from deepbroad.estimators.explanation import Explanation, RowExplanations
+
+
+@plainly
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
+    table: Annotated[
+        Path | None, typer.Argument(help="Table that holds a row to explain; none: the model.")
+    ] = None,
+    row: Annotated[int, typer.Option(min=0, help="Which row of the table, from 0.")] = 0,
+    label: Annotated[
+        str | None, typer.Option("--class", help="Class to explain; by default the likeliest.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many effects to print.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show the most important effects of a model, or what each adds to a row's log odds."""
+    classifier = deepbroad.load(model)
+    explanation = classifier.explain()
+    if table is None:
+        found = describe_importances(explanation, top)
+        headings = ["effect", "importance", "share"]
+        lines = [[e["effect"], f"{e['importance']:.4f}", f"{e['share']:.1%}"] for e in found]
+        summary: dict[str, Any] = {"effects": found}
+        title = "Effects by the standard deviation of their log odds"
+        rest = len(explanation.effects) - len(found)
+    else:
+        rows = find_row(classifier, explanation, table, row)
+        name = rows.best_class(0) if label is None else find_label(classifier, label)
+        summary = describe_row(rows, name, top)
+        headings = ["effect", "log odds"]
+        steps = [("intercept", summary["intercept"])]
+        steps += [(one["values"], one["log odds"]) for one in summary["effects"]]
+        rest = len(rows.effects) - 1 - len(summary["effects"])
+        if rest:
+            steps.append((f"{rest:,} smaller effects", summary["rest"]))
+        steps.append(("together", summary["log odds"]))
+        lines = [[text, f"{score:+.4f}"] for text, score in steps]
+        title = f"Row {row}: probability {summary['probability']:.1%} of {name}"
+        rest = 0
+    if as_json:
+        show(summary, as_json=True)
+        return
+    console = Console()
+    console.print(_tabulate(title, headings, lines))
+    if rest:
+        console.print(f"... and {rest:,} smaller effects (--top {len(explanation.effects)})")
+
+
+def describe_importances(explanation: Explanation, top: int) -> list[dict[str, Any]]:
+    """Return the most important effects as plain data."""
+    found: list[dict[str, Any]] = explanation.importances.slice(0, top).to_pylist()
+    return found
+
+
+def find_row(classifier: Any, explanation: Explanation, table: Path, row: int) -> RowExplanations:
+    """Return one row of files, explained; only the batches up to it are read."""
+    begin = 0
+    for codes in classifier._batches(table):
+        if row < begin + codes.shape[1]:
+            own: RowExplanations = classifier._explain_codes(
+                explanation, codes[:, row - begin : row - begin + 1]
+            )
+            return own
+        begin += codes.shape[1]
+    raise ValueError(f"{table} has {begin:,} rows, the last is --row {begin - 1}; got {row}.")
+
+
+def find_label(classifier: Any, text: str) -> Any:
+    """Return the class of a name."""
+    for label in classifier.classes_.tolist():
+        if str(label) == text:
+            return label
+    known = ", ".join(map(str, classifier.classes_.tolist()[:20]))
+    raise ValueError(f"There is no class {text!r}; the classes are {known}.")
+
+
+def describe_row(rows: RowExplanations, label: Any, top: int) -> dict[str, Any]:
+    """Return what the effects add to the log odds of a class, the largest first, as plain data."""
+    own = rows.of_class(label)[0]
+    order = sorted(range(1, len(own)), key=lambda i: -abs(own[i]))
+    place = rows.classes.tolist().index(label)
+    effects = [
+        {
+            "effect": " & ".join(rows.effects[i]),
+            "values": rows.name_values(0, i),
+            "log odds": float(own[i]),
+        }
+        for i in order[:top]
+    ]
+    return {
+        "class": str(label),
+        "probability": float(rows.probabilities[0, place]),
+        "log odds": float(own.sum()),
+        "intercept": float(own[0]),
+        "effects": effects,
+        "rest": float(sum(own[i] for i in order[top:])),
+    }
+
+
+def _tabulate(title: str, headings: list[str], lines: list[list[str]]) -> Table:
+    """Lay effects out as a table; names are no markup."""
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if i else "left")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    return table

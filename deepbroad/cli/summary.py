@@ -1,0 +1,66 @@
+"""What a model is, in a few lines or as JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """Return what a fitted model is, as plain data; what it has not is left out."""
+    selection = getattr(model, "selection_", None) or {}
+    found = {
+        "model": type(model).__name__,
+        "n": selection.get("n", getattr(model, "n", getattr(model, "k", None))),
+        "alpha": selection.get("alpha", getattr(model, "alpha", None)),
+        "attributes": int(model.n_features_in_),
+        "classes": [str(label) for label in model.classes_.tolist()],
+        "tuples": len(model.terms_),
+        "loss": getattr(model, "loss_", None),
+        "iterations": getattr(model, "n_iter_", None),
+        "status": getattr(model, "status_", None),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Return where a model is and how large."""
+    return {"file": str(path), "bytes": path.stat().st_size}
+
+
+def show(summary: dict[str, Any], *, as_json: bool, quiet: bool = False) -> None:
+    """Print a summary for machines or for people, or not at all."""
+    if as_json:
+        typer.echo(json.dumps(summary))
+    elif not quiet:
+        Console().print(tabulate(summary))
+
+
+def tabulate(summary: dict[str, Any]) -> Table:
+    """Lay a summary out as a table of two columns."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in summary.items():
+        table.add_row(plain(name), plain(format_value(value)))
+    return table
+
+
+def plain(text: str) -> str:
+    """Return a text in which rich sees no markup."""
+    return text.replace("[", "\\[")
+
+
+def format_value(value: Any) -> str:
+    """Return a value as people read it."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        shown = ", ".join(map(format_value, value[:10]))
+        return shown + (f", ... ({len(value)})" if len(value) > 10 else "")
+    return str(value)

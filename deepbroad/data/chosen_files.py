@@ -1,0 +1,93 @@
+"""Files of which only some columns are wanted, or some as numbers though they hold texts too."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deepbroad.data.file_formats import TableFile
+
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+@dataclass(frozen=True)
+class ChosenFiles:
+    """Files and how to read them, which may stand wherever files may.
+
+    Parameters
+    ----------
+    files : str, path or list of paths
+        As for `open_files`.
+    drop : tuple of str
+        Columns that are no attributes.
+    numeric : tuple of str
+        Columns that are numbers; texts in them that are none, such as "?", are missing.
+    """
+
+    files: Any
+    drop: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+
+
+class NumericFile(TableFile):
+    """A file some of whose columns of text are read as numbers.
+
+    Parameters
+    ----------
+    file : TableFile
+    numeric : sequence of str
+        What is no number in them is missing.
+    likely : sequence of str
+        The same, but they stay as they are where not a single text is a number.
+    """
+
+    def __init__(
+        self, file: TableFile, numeric: Sequence[str] = (), likely: Sequence[str] = ()
+    ) -> None:
+        super().__init__(file.path)
+        self._file, self._numeric, self._likely = file, tuple(numeric), tuple(likely)
+        self.n_rows = file.n_rows
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return self._file.names
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns."""
+        for batch in self._file.batches(columns, rows):
+            for name in (*self._numeric, *self._likely):
+                if name not in columns or not _is_text(batch[name].type):
+                    continue
+                numbers = read_numbers(batch[name])
+                if name in self._numeric or numbers.null_count < len(numbers):
+                    batch = batch.set_column(batch.column_names.index(name), name, numbers)
+            yield batch
+
+    def split(self, rows: int) -> "Sequence[TableFile]":
+        """Return parts that can be read apart."""
+        parts = self._file.split(rows)
+        return [NumericFile(part, self._numeric, self._likely) for part in parts]
+
+    def check_unchanged(self) -> None:
+        """Raise an error if the file is not what it was when it was opened."""
+        self._file.check_unchanged()
+
+
+def read_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the numbers that texts say, missing where they say none.
+
+    >>> read_numbers(pa.chunked_array([["1", " 2.5 ", "?", "-3e2", None]])).to_pylist()
+    [1.0, 2.5, None, -300.0, None]
+    """
+    plain = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    is_number = pc.match_substring_regex(plain, _NUMBER)
+    return pc.if_else(is_number, plain, pa.scalar(None, pa.string())).cast(pa.float64())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -1,0 +1,68 @@
+"""What columns are can be said: categories, numbers, or nothing of interest."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deepbroad
+from deepbroad.data.chosen_files import ChosenFiles
+from deepbroad.data.files import open_files
+from tests.cli.commands import flatten, loans, run, succeed
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def table(tmp_path, request):
+    path = tmp_path / f"loans.{request.param}"
+    loans().to_csv(path, index=False) if request.param == "csv" else loans().to_parquet(path)
+    return path
+
+
+def columns_of(table, *options):
+    out = table.parent / "m.dbl"
+    succeed("fit", table, "--target", "paid", "--model", "anje", "-n", 1, "-o", out, *options)
+    found = json.loads(succeed("info", out, "--json"))
+    return {one["name"]: one["kind"] for one in found["columns"]}, deepbroad.load(out)
+
+
+def test_columns_are_what_they_are_said_to_be(table):
+    plain, _ = columns_of(table)
+    assert plain == {"age": "number", "job": "category", "zip": "number", "debt": "category"}
+    options = ("--numeric", "debt", "--categorical", "zip", "--drop", "job", "--drop", "age")
+    chosen, _ = columns_of(table, *options)
+    assert chosen == {"zip": "category", "debt": "number"}
+
+
+def test_a_model_of_chosen_columns_predicts_the_files_that_it_came_from(table):
+    _, model = columns_of(table, "--numeric", "debt", "--drop", "job")
+    frame = loans().drop(columns=["job", "paid"])
+    frame["debt"] = pd.to_numeric(frame["debt"], errors="coerce")
+    np.testing.assert_array_equal(model.predict_proba(table), model.predict_proba(frame))
+
+
+def test_numbers_that_begin_a_file_may_be_followed_by_words(tmp_path):
+    frame = loans(40_000)
+    frame.loc[:39_000, "debt"] = "17"
+    frame.assign(long="x" * 60).to_csv(tmp_path / "t.csv", index=False)
+    files = open_files(ChosenFiles(tmp_path / "t.csv", ("long",), ("debt",)), y="paid")
+    X, _ = files.read()
+    expected = pd.to_numeric(frame["debt"], errors="coerce").to_numpy()
+    np.testing.assert_array_equal(X["debt"].to_numpy(), expected)
+    assert "long" not in X.column_names
+
+
+def test_a_column_of_words_alone_is_still_no_number(tmp_path):
+    loans().to_csv(tmp_path / "t.csv", index=False)
+    model = deepbroad.AnJEClassifier(n=1).fit(tmp_path / "t.csv", "paid")
+    loans().assign(age="old").to_csv(tmp_path / "words.csv", index=False)
+    with pytest.raises(ValueError, match="must hold numbers"):
+        model.predict(tmp_path / "words.csv")
+
+
+@pytest.mark.parametrize("option", ["--drop", "--numeric", "--categorical"])
+def test_columns_that_are_not_there_are_refused(table, option):
+    result = run("fit", table, "--target", "paid", "-n", 1, option, "height")
+    assert result.exit_code == 1
+    assert "height" in flatten(result.output)
+    assert "Traceback" not in result.output

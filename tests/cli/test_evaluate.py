@@ -1,0 +1,86 @@
+"""`deepbroad evaluate`, as a user types it."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from deepbroad import LRClassifier
+from deepbroad.cli.evaluate import Scheme, read_rows
+from tests.cli.commands import flatten, loans, run, succeed
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("loans") / "loans.parquet"
+    loans().to_parquet(path)
+    return path
+
+
+def test_measures_are_means_over_the_same_folds(table):
+    arguments = ("--target", "paid", "--models", "lr1,anje,rf", "--cv", "2x3", "--seed", 5)
+    found = json.loads(succeed("evaluate", table, *arguments, "--json"))
+    assert (found["rows"], found["rounds"], found["folds"]) == (300, 2, 3)
+    assert list(found["models"]) == ["lr1", "anje", "rf"]
+    X, y = read_rows(table, "paid", [])
+    errors, losses, areas = [], [], []
+    for train, test in Scheme(2, 3).splits(y, 5):
+        model = LRClassifier(n=1).fit(X.take(train), y[train])
+        p = model.predict_proba(X.take(test))
+        errors.append(1 - model.score(X.take(test), y[test]))
+        losses.append(log_loss(y[test], p))
+        areas.append(roc_auc_score(y[test], p[:, 1]))
+    own = found["models"]["lr1"]
+    assert own["error"] == pytest.approx(np.mean(errors))
+    assert own["log_loss"] == pytest.approx(np.mean(losses), rel=1e-6)
+    assert own["auc"] == pytest.approx(np.mean(areas))
+    assert own["fit_seconds"] > 0
+
+
+def test_people_get_a_table(table):
+    printed = succeed("evaluate", table, "--target", "paid", "--models", "anje,tan", "--cv", "2")
+    for text in ("anje", "tan", "error", "log loss", "AUC", "fit (s)", "300 rows, 2 folds"):
+        assert text in flatten(printed)
+
+
+def test_columns_can_be_chosen(table):
+    options = ("--numeric", "debt", "--categorical", "zip", "--drop", "age")
+    arguments = ("--target", "paid", "--models", "anje1,rf", "--cv", "2", "--json", *options)
+    chosen = json.loads(succeed("evaluate", table, *arguments))["models"]
+    plain = json.loads(succeed("evaluate", table, *arguments[:7]))["models"]
+    assert chosen["anje1"]["log_loss"] != plain["anje1"]["log_loss"]
+    assert chosen["rf"]["log_loss"] != plain["rf"]["log_loss"]
+
+
+def test_folds_divide_every_row_once_a_round():
+    y = np.array([0, 1] * 10)
+    tests = [test for _, test in Scheme.read("3x2").splits(y, 0)]
+    assert len(tests) == 6
+    for first, second in zip(tests[::2], tests[1::2], strict=True):
+        assert sorted([*first, *second]) == list(range(20))
+        assert y[first].mean() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "svm"], "no model 'svm'"),
+        (["--models", "tan3"], "has no --n"),
+        (["--cv", "1"], "--cv takes folds"),
+        (["--cv", "fivefold"], "--cv takes folds"),
+        (["--categorical", "height"], "no column 'height'"),
+    ],
+)
+def test_errors_are_sentences(table, arguments, message):
+    result = run("evaluate", table, "--target", "paid", *arguments)
+    assert result.exit_code == 1
+    assert message in flatten(result.output)
+    assert "Traceback" not in result.output
+
+
+def test_rows_without_a_class_are_refused(tmp_path):
+    loans().assign(paid=lambda t: t["paid"].where(t.index > 3)).to_parquet(tmp_path / "t.parquet")
+    result = run("evaluate", tmp_path / "t.parquet", "--target", "paid")
+    assert result.exit_code == 1
+    assert "Some rows have no paid" in flatten(result.output)
