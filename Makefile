@@ -10,7 +10,7 @@ FRESH := .venv/.kernels-fresh
 demo: $(STAMP) $(FRESH)
 	$(BIN)/deepbroad demo
 
-test: lint types contract check uncompiled
+test: lint types contract check uncompiled docs
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -99,9 +99,12 @@ def test_the_wheel_has_types_and_nothing_but_the_package(wheel):
     assert "deepbroad/__init__.py" in names
     tops = {name.split("/")[0] for name in names}
     assert tops == {"deepbroad", f"deepbroad-{deepbroad.__version__}.dist-info"}
-    assert not [name for name in names if name.endswith((".pyc", ".nbc", ".nbi"))]
-    sources = {str(path.relative_to(ROOT)) for path in (ROOT / "deepbroad").rglob("*.py")}
-    assert sources == {name for name in names if name.endswith(".py")}
+    sources = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "deepbroad").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert sources == {name for name in names if name.startswith("deepbroad/")}
 
 
 def test_an_environment_without_extras_fits_saves_loads_and_predicts(environment, tmp_path):
