@@ -66,9 +66,11 @@ def run_vowpal(
     return np.array([[float(part.split(":")[1]) for part in row] for row in rows]), seconds
 
 
-def run_ours(train: pd.DataFrame, y: np.ndarray, test: pd.DataFrame) -> tuple[np.ndarray, float]:
+def run_ours(
+    train: pd.DataFrame, y: np.ndarray, test: pd.DataFrame, strengths: tuple[float, ...]
+) -> tuple[np.ndarray, float]:
     """Return the probabilities of test rows, and the seconds of the fit."""
-    model = DBLClassifier(n=2, alpha=STRENGTHS, solver="sgd", max_iter=PASSES, bins="mdl")
+    model = DBLClassifier(n=2, alpha=strengths, solver="sgd", max_iter=PASSES, bins="mdl")
     began = perf_counter()
     model.set_params(categorical_features=list(range(train.shape[1]))).fit(train, y)
     seconds = perf_counter() - began
@@ -87,7 +89,7 @@ def cut_numbers(train: Any, y: np.ndarray, test: Any) -> list[pd.DataFrame]:
     return [table.astype(object).fillna("?").astype(str) for table in tables]
 
 
-def compare(name: str) -> None:
+def compare(name: str, strengths: tuple[float, ...]) -> None:
     """Print a line of the table."""
     data = split(name)
     classes, y = np.unique(data.y_train, return_inverse=True)
@@ -96,8 +98,8 @@ def compare(name: str) -> None:
     train, test = cut_numbers(data.X_train, data.y_train, data.X_test.filter(known))
     line, sides = f"| {name} ", []
     # A first fit of few rows loads what is compiled.
-    run_ours(train[:2000], y[:2000], test[:10])
-    for side in (run_ours(train, y, test), run_vowpal(train, y, test, len(classes))):
+    run_ours(train[:2000], y[:2000], test[:10], strengths)
+    for side in (run_ours(train, y, test, strengths), run_vowpal(train, y, test, len(classes))):
         probabilities, seconds = side
         own = np.clip(probabilities[np.arange(len(y_test)), y_test], TINY, 1.0)
         error = float((probabilities.argmax(axis=1) != y_test).mean())
@@ -110,11 +112,13 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--datasets", nargs="+", default=DATA)
+    parser.add_argument("--alpha", nargs=2, type=float, default=STRENGTHS, help="by order")
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
     print("| data | SGD log loss | error | VW log loss | error | seconds of VW / SGD |")
     print("|" + "---|" * 6)
-    for name in parser.parse_args().datasets:
-        compare(name)
+    for name in given.datasets:
+        compare(name, tuple(given.alpha))
 
 
 if __name__ == "__main__":
