@@ -128,14 +128,18 @@ class DiscriminativeClassifier(TableClassifier):
         )
         if solution.status not in ("stopped", "interrupted"):
             prepared.journal.close()
+        self._hold(solution)
+        self._warn(solution)
+        return tables
+
+    def _hold(self, solution: Solution) -> None:
+        """Set the attributes that tell how the solver ended."""
         self.n_iter_ = solution.n_iter
         self.n_evaluations_ = len(solution.evaluation_curve)
         self.loss_ = solution.loss
         self.loss_curve_ = solution.loss_curve
         self.evaluation_curve_ = solution.evaluation_curve
         self.status_ = solution.status
-        self._warn(solution)
-        return tables
 
     def _make_solver(self, history: int) -> Solver:
         """Return the solver that the parameters name."""

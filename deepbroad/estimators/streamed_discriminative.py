@@ -17,7 +17,7 @@ from deepbroad.estimators.streamed import StreamedClassifier
 from deepbroad.model.family import Family
 from deepbroad.model.loss import LOG_LOSS
 from deepbroad.model.scores import ScoreTables
-from deepbroad.solvers import LBFGS, Solution
+from deepbroad.solvers import LBFGS
 
 # Iterations for each batch after the first: the next one moves scores again, and the sway that a
 # closer minimum brings with it costs more than it gains.
@@ -69,7 +69,8 @@ class StreamedDiscriminative(StreamedClassifier, DiscriminativeClassifier):
         self._learned, tables, solution = learn_batch(
             training, source, self._stream_family, solver, known, callbacks
         )
-        self._report(solution)
+        self.temperature_ = 1.0
+        self._hold(solution)
         return tables
 
     def _first_family(self, training: Training, source: ArraySource, batch: Batch) -> Family:
@@ -86,13 +87,3 @@ class StreamedDiscriminative(StreamedClassifier, DiscriminativeClassifier):
 
     def _describe_structure(self, prepared: Prepared) -> None:
         """Set the attributes that tell what was chosen."""
-
-    def _report(self, solution: Solution) -> None:
-        """Set the attributes that tell how the solver ended."""
-        self.temperature_ = 1.0
-        self.n_iter_ = solution.n_iter
-        self.n_evaluations_ = len(solution.evaluation_curve)
-        self.loss_ = solution.loss
-        self.loss_curve_ = solution.loss_curve
-        self.evaluation_curve_ = solution.evaluation_curve
-        self.status_ = solution.status
