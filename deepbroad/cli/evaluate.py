@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import CLASSES, create_model
+from deepbroad.cli.table import TableArgument
 from deepbroad.data.files import open_files
 from deepbroad.experiments.methods import make_forest
 from deepbroad.measures import measure
@@ -50,7 +50,7 @@ class Scheme(NamedTuple):
 
 @plainly
 def evaluate(
-    table: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow file, or a folder of such.")],
+    table: TableArgument,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     models: Annotated[
         str,

@@ -11,15 +11,14 @@ from rich.text import Text
 import deepbroad
 from deepbroad.cli.failure import Debug, plainly
 from deepbroad.cli.summary import show
+from deepbroad.cli.table import OptionalTable
 from deepbroad.estimators.explanation import Explanation, RowExplanations
 
 
 @plainly
 def explain(
     model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
-    table: Annotated[
-        Path | None, typer.Argument(help="Table that holds a row to explain; none: the model.")
-    ] = None,
+    table: OptionalTable = None,
     row: Annotated[int, typer.Option(min=0, help="Which row of the table, from 0.")] = 0,
     label: Annotated[
         str | None, typer.Option("--class", help="Class to explain; by default the likeliest.")

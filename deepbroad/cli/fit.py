@@ -12,13 +12,14 @@ from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import ModelName, create_model, read_depth, read_strength
 from deepbroad.cli.summary import describe_file, describe_model, show
+from deepbroad.cli.table import TableArgument
 from deepbroad.cli.watch import Watch
 from deepbroad.data.files import open_files
 
 
 @plainly
 def fit(
-    table: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow file, or a folder of such.")],
+    table: TableArgument,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("m.dbl"),
     model: Annotated[ModelName, typer.Option(help="Which model.")] = ModelName.dbl,

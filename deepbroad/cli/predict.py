@@ -14,6 +14,7 @@ from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
+from deepbroad.cli.table import TableArgument
 
 WRITERS = {".csv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow"}
 
@@ -21,7 +22,7 @@ WRITERS = {".csv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": 
 @plainly
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
-    table: Annotated[Path, typer.Argument(help="Parquet, CSV or Arrow file, or a folder of such.")],
+    table: TableArgument,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="CSV, Parquet or Arrow file; CSV to the screen if none."),

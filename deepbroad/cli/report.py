@@ -8,13 +8,14 @@ from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
+from deepbroad.cli.table import TableArgument
 from deepbroad.report import write_report
 
 
 @plainly
 def report(
     model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
-    table: Annotated[Path, typer.Argument(help="Rows to measure on, better not those of the fit.")],
+    table: TableArgument,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path(
         "report.html"
@@ -23,7 +24,10 @@ def report(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write a report: measures, weak spots, effects and rows, in one file that works offline."""
+    """Write a report: measures, weak spots, effects and rows, in one file that works offline.
+
+    Better on other rows than those of the fit, on which every model looks better than it is.
+    """
     if not out.parent.is_dir():
         raise ValueError(f"There is no folder {out.parent} to write {out.name} to; make it first.")
     console = Console(stderr=True, quiet=quiet)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from deepbroad.data.arff_file import ArffTable
 from deepbroad.data.chosen_files import ChosenFiles, NumericFile
 from deepbroad.data.csv_file import CsvTable, infer_types
 from deepbroad.data.file_formats import (
@@ -32,6 +33,7 @@ _FORMATS = {
     ".arrow": "Arrow",
     ".feather": "Arrow",
     ".ipc": "Arrow",
+    ".arff": "ARFF",
 }
 _COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4"}
 
@@ -168,8 +170,8 @@ def open_files(
     Parameters
     ----------
     X : str, path, list of paths, pyarrow Dataset, or ChosenFiles
-        A file in Parquet, CSV or Arrow's format, several of them, or a folder. Files of a folder
-        are taken in the order of their names; those that begin with "." or "_" are left out.
+        A file in Parquet, CSV, ARFF or Arrow's format, several of them, or a folder. Files of a
+        folder are taken in the order of their names; those that begin with "." or "_" are left out.
         Folders named like "year=2020" are columns.
     y, weights : str, optional
         Columns that are no attributes: labels and weights.
@@ -235,6 +237,8 @@ def _open_all(
             return [_open_one(ParquetTable, path) for path in paths]
         case "Arrow":
             return [_open_one(ArrowTable, path) for path in paths]
+        case "ARFF":
+            return [ArffTable(path) for path in paths]
         case _:
             types = find_types(paths)
             return [CsvTable(path, types) for path in paths]
