@@ -24,7 +24,7 @@ def remaining_iterations(losses: Sequence[float], tol: float, most: int) -> floa
     Examples
     --------
     >>> remaining_iterations([1 + 0.5**k for k in range(17)], 2.0**-21, 500)
-    4.0
+    10.0
     """
     if len(losses) <= 2 * WINDOW:
         return inf
