@@ -87,14 +87,19 @@ def _describe_table(table: EffectTable, classes: np.ndarray) -> dict[str, Any]:
     }
 
 
-def choose_rows(rows: ScoredRows, n_effects: int) -> np.ndarray:
-    """Return the places of the rows to explore, ascending: the worst, and some by chance."""
+def choose_rows(rows: ScoredRows, n_effects: int, shown: np.ndarray) -> np.ndarray:
+    """Return the places of the rows to explore, ascending: the worst, and some by chance.
+
+    Only of rows whose predicted class is shown.
+    """
     n_classes = rows.probabilities.shape[1]
     most = int(min(MOST_ROWS, max(10, MOST_CONTRIBUTIONS // (n_effects * n_classes))))
-    if len(rows) <= most:
-        return np.arange(len(rows))
-    worst = np.argsort(-rows.losses, kind="stable")[: most * WORST_ROWS // MOST_ROWS]
-    others = np.setdiff1d(np.arange(len(rows)), worst)
+    places = np.flatnonzero(np.isin(rows.predicted, shown))
+    if len(places) <= most:
+        return places
+    order = np.argsort(-rows.losses[places], kind="stable")
+    worst = places[order[: most * WORST_ROWS // MOST_ROWS]]
+    others = np.setdiff1d(places, worst)
     drawn = np.random.default_rng(0).choice(others, most - len(worst), replace=False)
     return np.sort(np.concatenate([worst, drawn]))
 

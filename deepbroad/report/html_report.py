@@ -138,7 +138,7 @@ def _explain(model: Any, rows: ScoredRows, shown: np.ndarray) -> dict[str, Any]:
     try:
         explanation = model.explain(background=background)
         described = describe_effects(explanation, shown)
-        places = choose_rows(rows, 1 + len(explanation.effects))
+        places = choose_rows(rows, 1 + len(explanation.effects), shown)
         explained = model._explain_codes(explanation, rows.codes[:, places])
     except (TypeError, MemoryError) as error:
         return {"unexplained": str(error)}

@@ -144,7 +144,7 @@ def summarise_confusions(rows: ScoredRows, shown: np.ndarray, names: list[str], 
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / np.maximum(totals, 1)
     lines = [
-        [name, *(Bar(f"{k:,} ({s:.0%})", s) for k, s in zip(own, share, strict=True))]
+        [name, *(Bar(f"{k:,} ({s:.0%})" if k else "0", s) for k, s in zip(own, share, strict=True))]
         for name, own, share in zip(all_names, counts.tolist(), shares.tolist(), strict=True)
     ]
     headings = ["true class ↓ predicted →", *all_names]

@@ -145,6 +145,7 @@ def test_many_classes_are_the_most_frequent_and_the_others(tmp_path):
     assert len(page.data["classes"]) == 20
     assert len(page.data["effects"][0]["scores"]) == 20
     assert page.data["loss"] == []
+    assert {row["best"] for row in page.data["rows"]} <= {*page.data["classes"]}
 
 
 def test_a_model_without_effects_has_a_report_that_says_so(tmp_path):

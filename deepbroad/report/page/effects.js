@@ -97,10 +97,12 @@ function drawHeatMap(chosen, name) {
   const left = Math.min(150, probe.width * 0.3), top = 14;
   const cell = (probe.width - left - 8) / across.length;
   const tall = Math.max(18, Math.min(34, 380 / down.length));
-  const foot = 96;
+  // Names of values lie flat where all of them fit, else they are turned.
+  const flat = Math.max(...across.map((value) => value.length)) * 7 < cell;
+  const foot = flat ? 40 : 96;
   const chart = canvas("effect-chart", top + tall * down.length + foot + 48,
     `Heat map of ${chosen.first} and ${chosen.second}: log odds of ${name}`);
-  const flat = grid.flat(), largest = Math.max(...flat.map(Math.abs)) || 1;
+  const largest = Math.max(...grid.flat().map(Math.abs)) || 1;
   const written = cell > 38 && tall >= 16;
   const step = Math.ceil(16 / cell);
   grid.forEach((row, i) => {
@@ -123,9 +125,9 @@ function drawHeatMap(chosen, name) {
     height: tall * down.length, fill: "none", stroke: "#7c8894" });
   across.forEach((value, j) => {
     if (j % step) return;
-    const x = left + cell * (j + 0.5), y = bottom + 12;
-    node(chart.svg, "text", { x, y, "text-anchor": "end", transform: `rotate(-40 ${x} ${y})` },
-      shorten(value, 18));
+    const x = left + cell * (j + 0.5), y = bottom + (flat ? 16 : 12);
+    node(chart.svg, "text", flat ? { x, y, "text-anchor": "middle" }
+      : { x, y, "text-anchor": "end", transform: `rotate(-40 ${x} ${y})` }, shorten(value, 18));
   });
   node(chart.svg, "text", { x: 4, y: 10, "font-weight": 600 }, shorten(chosen.first, 40) + " ↓");
   node(chart.svg, "text", { x: chart.width - 8, y: bottom + foot, "text-anchor": "end",

@@ -24,7 +24,7 @@ function drawRow() {
     return;
   }
   const chosen = byId("row-class").value;
-  const c = chosen === "best" ? Math.max(0, report.classes.indexOf(row.best)) : Number(chosen);
+  const c = chosen === "best" ? report.classes.indexOf(row.best) : Number(chosen);
   const name = report.names[report.classes[c]];
   byId("row-said").textContent = `Row ${row.row} is ${report.names[row.y]}; the model says ` +
     `${report.names[row.best]}, and ${percent(row.p[c])} for ${name}.`;
@@ -94,7 +94,8 @@ function startRows() {
   byId("row-note").textContent = `${report.rows.length.toLocaleString("en")} of ` +
     `${report.n_rows.toLocaleString("en")} rows are here` +
     (report.rows.length < report.n_rows ? ": those of largest loss, and others by chance. " : ". ") +
-    "Rows are counted from 0. Effects beyond the largest of a row are summed.";
+    (report.classes.length < report.names.length ? "Predictions of classes that this page " +
+      "leaves out are not among them. " : "") + "Rows are counted from 0. Effects beyond the largest of a row are summed.";
   draw(listRows);
 }
 
