@@ -127,14 +127,9 @@ print(len(deepbroad.export(model, to="json")["classes"]))
     assert done.stdout.split() == ["no", "yes", "yes", "no", "2"]
 
 
-def test_an_environment_without_extras_has_the_command_line(environment, tmp_path):
+def test_an_environment_without_extras_has_the_command_line(environment):
     done = run(environment, "deepbroad", "--version")
     assert (done.returncode, done.stdout) == (0, f"deepbroad {deepbroad.__version__}\n")
-    (tmp_path / "t.csv").write_text("sky,play\nsunny,no\nsunny,no\nrain,yes\nrain,yes\n")
-    fit = ["fit", "t.csv", "--target", "play", "--model", "anje", "-n", "1", "--quiet"]
-    done = run(environment, "deepbroad", *fit, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "m.dbl").exists()
 
 
 def test_a_missing_extra_is_named(environment):
