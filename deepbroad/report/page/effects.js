@@ -78,8 +78,8 @@ function drawEffect() {
   const cut = chosen.effect.of.map((all, i) => all - chosen.effect.values[i].length);
   const hidden = cut.map((n, i) => n && `${n.toLocaleString("en")} rarer values of ` +
     chosen.effect.attributes[i]).filter(Boolean);
-  const said = [`Log odds of ${name}; how far this effect moves them: ` +
-    `${chosen.effect.importance.toFixed(3)} (standard deviation).`];
+  const said = [`Log odds of ${name}. Importance ${chosen.effect.importance.toFixed(3)}: the ` +
+    `standard deviation of this effect${isBinary ? "" : ", over all classes"}.`];
   if (hidden.length) said.push(`Not drawn: ${hidden.join(", ")}.`);
   if (report.left_out) {
     said.push(`${report.left_out.toLocaleString("en")} smaller pairs are left out of this page.`);
