@@ -19,8 +19,8 @@ for part in range(4):
     X, y = poker_hand(rows // 4, seed=part, return_X_y=True)
     pq.write_table(X.append_column("hand", [y]), folder / f"part-{part}.parquet")
 
-# A few passes of stochastic descent come near the minimum. Run again after a kill, the fit goes on
-# from its checkpoint.
+# A few passes of stochastic descent, as many as held-out rows allow. After a kill, the fit goes on
+# from its checkpoint when it is run again.
 model = DBLClassifier(
     n=2, alpha=1.0, solver="sgd", memory_limit="512MB", checkpoint="hands.checkpoint"
 )
