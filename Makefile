@@ -1,6 +1,8 @@
 # Each target sets up .venv by itself; a second run finds it ready.
 PYTHON ?= python3
 BIN := .venv/bin
+# Test files run side by side in so many processes.
+WORKERS ?= 2
 STAMP := .venv/.installed
 KERNELS := $(wildcard deepbroad/kernels/*.py)
 FRESH := .venv/.kernels-fresh
@@ -23,7 +25,7 @@ contract: $(STAMP)
 	$(BIN)/lint-imports
 
 check: $(STAMP) $(FRESH)
-	$(BIN)/pytest -q --durations=10
+	$(BIN)/pytest -q --durations=10 -n $(WORKERS) --dist loadfile
 
 # Kernels run as plain Python here, so that coverage sees their lines.
 uncompiled: $(STAMP)
