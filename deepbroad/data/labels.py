@@ -97,10 +97,16 @@ class Labels:
             raise ValueError(f"y contains previously unseen labels: {shown}")
         return self._encode(factor, absent=0)
 
-    def _encode(self, factor: Factor, *, absent: int) -> np.ndarray:
+    def find(self, y: Any) -> np.ndarray:
+        """Return `y` as class codes, int64, -1 where a label is none that training had."""
+        factor, _ = _read_labels(y)
+        _row_of_each_class(factor, np.ones(len(factor.indices), bool))  # none may be missing
+        return self._encode(factor, absent=-1, dtype=np.dtype(np.int64))
+
+    def _encode(self, factor: Factor, *, absent: int, dtype: np.dtype | None = None) -> np.ndarray:
         """Return a code for each row of `factor`, `absent` where it is no class."""
         codes = [self._code.get(level, absent) for level in factor.levels]
-        dtype = np.min_scalar_type(self.n_classes - 1)
+        dtype = np.min_scalar_type(self.n_classes - 1) if dtype is None else dtype
         lookup: np.ndarray = np.array([*codes, absent], dtype=dtype)
         return lookup[factor.indices]
 

@@ -1,5 +1,6 @@
 """Rows with their classes, as codes and as what a model says of them: all that reports measure."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
@@ -70,11 +71,26 @@ def score_rows(model: Any, X: Any, y: Any, most: int = MOST_ROWS) -> ScoredRows:
     for some, own in batches:
         taken = slice(-begin % stride, None, stride)
         codes.append(some[:, taken])
-        labels.append(own[taken].astype(np.int64))
+        labels.append(own[taken])
         begin += len(own)
-    joined = np.ascontiguousarray(np.concatenate(codes, axis=1))
-    probabilities = model._probabilities(joined).astype(np.float64)
-    return ScoredRows(joined, np.concatenate(labels), probabilities, n_total, stride)
+    joined, found = np.concatenate(codes, axis=1), np.concatenate(labels)
+    known = found >= 0
+    if not known.all():
+        _warn_of_strangers(int(np.count_nonzero(~known)), len(known))
+        joined, found = joined[:, known], found[known]
+    probabilities = model._probabilities(np.ascontiguousarray(joined)).astype(np.float64)
+    return ScoredRows(joined, found, probabilities, n_total, stride)
+
+
+def _warn_of_strangers(count: int, among: int) -> None:
+    """Warn of rows that nothing can be said of; ValueError if that is all of them."""
+    if count == among:
+        raise ValueError("No row is of a class that the model knows: is y the right column?")
+    warnings.warn(
+        f"{count:,} of {among:,} rows are of classes that the model never saw; they are left out.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 Batches = Iterator[tuple[np.ndarray, np.ndarray]]
@@ -82,7 +98,7 @@ Batches = Iterator[tuple[np.ndarray, np.ndarray]]
 
 def _memory_batch(model: Any, X: Any, y: Any) -> tuple[int, Batches]:
     """Return how many rows a table in memory has, and its codes and classes."""
-    labels = model._labels.encode(y)
+    labels = model._labels.find(y)
     (codes,) = model._batches(X)
     if codes.shape[1] != len(labels):
         raise ValueError(f"X has {codes.shape[1]:,} rows and y has {len(labels):,}; give as many.")
@@ -98,5 +114,5 @@ def _file_batches(model: Any, X: Any, y: str) -> tuple[int, Batches]:
     if all(isinstance(label, str) for label in model.classes_.tolist()):
         text.append(y)  # classes that CSV would take for numbers
     files = open_files(X, y=y, columns=encoding.names, text=text, numbers=encoding.number_names)
-    batches = ((encoding.encode(b.table), model._labels.encode(b.y)) for b in files.batches())
+    batches = ((encoding.encode(b.table), model._labels.find(b.y)) for b in files.batches())
     return files.n_rows, batches

@@ -199,3 +199,10 @@ def test_objects_that_are_dates_survive_json():
 def test_spoilt_classes_are_refused(data):
     with pytest.raises(ValueError):
         Labels.from_dict(data)
+
+
+def test_labels_that_are_no_class_are_found_as_none():
+    labels, _ = Labels.fit(["b", "a", "b"])
+    np.testing.assert_array_equal(labels.find(["a", "c", "b"]), [0, -1, 1])
+    with pytest.raises(ValueError, match="missing"):
+        labels.find(["a", None])

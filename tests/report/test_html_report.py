@@ -180,7 +180,7 @@ def test_bad_rows_are_refused(three, tmp_path):
     model, X, y = three
     with pytest.raises(ValueError, match="rows and y has"):
         write_report(model, X, y[1:], tmp_path / "r.html")
-    with pytest.raises(ValueError, match="unseen labels"):
+    with pytest.raises(ValueError, match="right column"):
         write_report(model, X[:1], ["dog"], tmp_path / "r.html")
     with pytest.raises(TypeError, match="name of a column"):
         write_report(model, tmp_path / "rows.csv", y, tmp_path / "r.html")
