@@ -9,6 +9,7 @@ from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
+from deepbroad.cli.output import check_output
 from deepbroad.export.json import dump_json
 
 
@@ -46,6 +47,7 @@ def export(
     """Write a model so that it predicts without Python."""
     if out is None and to is Target.onnx:
         raise ValueError("ONNX is no text for the screen; name a file with --out.")
+    check_output(out, model)
     classifier = deepbroad.load(model)
     options = {"to": to.value, "dialect": dialect.value, "table": table, "prefix": prefix}
     exported = deepbroad.export(classifier, out, **options)

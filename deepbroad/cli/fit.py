@@ -11,6 +11,7 @@ import deepbroad
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import ModelName, create_model, read_depth, read_strength
+from deepbroad.cli.output import check_output
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.cli.table import TableArgument
 from deepbroad.cli.watch import Watch
@@ -62,8 +63,7 @@ def fit(
         "n_jobs": jobs,
     }
     classifier = create_model(model, options)
-    if not out.parent.is_dir():
-        raise ValueError(f"There is no folder {out.parent} to write {out.name} to; make it first.")
+    check_output(out, table)
     began = perf_counter()
     chosen = choose_columns(table, numeric, drop)
     n_rows = open_files(chosen, y=target, weights=weight).n_rows

@@ -14,6 +14,7 @@ from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
+from deepbroad.cli.output import check_output
 from deepbroad.cli.table import TableArgument
 
 WRITERS = {".csv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow"}
@@ -36,6 +37,7 @@ def predict(
         raise ValueError(
             f"The ending of {out.name} tells no format; use one of {', '.join(WRITERS)}."
         )
+    check_output(out, model, table)
     classifier = deepbroad.load(model)
     batches = predict_batches(classifier, table, proba=proba)
     n_rows = write_batches(batches, out)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
+from deepbroad.cli.output import check_output
 from deepbroad.cli.table import TableArgument
 from deepbroad.report import write_report
 
@@ -28,8 +29,7 @@ def report(
 
     Better on other rows than those of the fit, on which every model looks better than it is.
     """
-    if not out.parent.is_dir():
-        raise ValueError(f"There is no folder {out.parent} to write {out.name} to; make it first.")
+    check_output(out, model, table)
     console = Console(stderr=True, quiet=quiet)
     with console.status("Writing the report"):
         page = write_report(

@@ -191,6 +191,8 @@ def open_files(
     """
     chosen = X if isinstance(X, ChosenFiles) else ChosenFiles(X)
     exact = [name for name in (y, weights) if name is not None]
+    if y is not None and y == weights:
+        raise ValueError(f"column {y!r} cannot hold both the classes and the weights of rows")
     text = [*text, *chosen.numeric]  # so that CSV holds what is no number
     files = _open_all(chosen.files, lambda paths: infer_types(paths, text, exact, categories))
     if chosen.numeric or numbers:

@@ -158,3 +158,29 @@ def test_warnings_are_lines_of_their_own(hands, tmp_path):
         )  # fmt: skip
     assert result.exit_code == 0
     assert "Warning: DBLClassifier reached max_iter=1" in flatten(result.output)
+
+
+@pytest.mark.parametrize("file", ["hands.csv", "hands.parquet"])
+def test_what_is_read_is_never_written_over(hands, tmp_path, file):
+    table, model = tmp_path / file, tmp_path / "m.dbl"
+    table.write_bytes((hands / file).read_bytes())
+    fit = ["fit", table, "--target", "hand", "--model", "anje", "-n", 1, "-o"]
+    assert run(*fit, model).exit_code == 0
+    before = table.read_bytes(), model.read_bytes()
+    for arguments in (
+        [*fit, table],
+        ["predict", model, table, "-o", table],
+        ["predict", model, tmp_path, "-o", tmp_path / "found.csv"],
+        ["report", model, table, "--target", "hand", "-o", table],
+        ["export", model, "--to", "json", "-o", model],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert "give another file" in flatten(result.output)
+    assert (table.read_bytes(), model.read_bytes()) == before
+
+
+def test_a_folder_is_no_file_to_write_to(hands, tmp_path):
+    result = run("fit", hands / "hands.csv", "--target", "hand", "-o", tmp_path)
+    assert result.exit_code == 1
+    assert "is a folder" in flatten(result.output)

@@ -161,6 +161,7 @@ def test_a_model_from_files_is_saved_and_loaded(folder, tmp_path):
         ("label", np.ones(700), TypeError, "sample_weight is the name"),
         ("nothing", None, ValueError, "nothing"),
         ("label", "nothing", ValueError, "nothing"),
+        ("label", "label", ValueError, "both the classes and the weights"),
     ],
 )
 def test_columns_are_named(folder, y, sample_weight, error, message):
