@@ -30,4 +30,7 @@ def must_fail(estimator):
 @pytest.mark.filterwarnings("ignore:partial_fit begins anew")
 @parametrize_with_checks(CLASSIFIERS, expected_failed_checks=must_fail)
 def test_scikit_learn_accepts_it(estimator, check):
+    reason = must_fail(estimator).get(check.func.__name__)
+    if reason:
+        pytest.xfail(reason)  # at once: to see it fail takes half a minute
     check(estimator)

@@ -236,7 +236,7 @@ def test_many_values_have_compact_tables():
         ({"fitting": "both"}, "fitting must be 'generative' or 'discriminative'"),
         ({"shrink_to": "one"}, "shrink_to must be 'generative' or 'zero'"),
         ({"alpha": -1.0}, "alpha must be a number at least 0"),
-        ({"solver": "sgd"}, "solver must be"),
+        ({"solver": "newton"}, "solver must be"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, message):
