@@ -29,7 +29,7 @@ check: $(STAMP) $(FRESH)
 
 # Kernels run as plain Python here, so that coverage sees their lines.
 uncompiled: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -o addopts= -m uncompiled tests \
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -o addopts= -m uncompiled tests/kernels \
 	  --cov=deepbroad/kernels --cov-report=term-missing --cov-fail-under=95
 
 # A warning is an error. The site opens from build/docs/index.html.
