@@ -52,13 +52,20 @@ def cuts_and_distinct(
 
     With `keeps_two`, two values are cut apart whatever minimum description length says.
     """
+    values, labels, weights = counted_rows(values, labels, weights)
+    return cut_sorted(*sort_rows(values, labels, n_classes, weights), n_classes, keeps_two)
+
+
+def counted_rows(
+    values: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the rows that have a number and a weight."""
     keep = ~np.isnan(values)
     if weights is not None:
         keep &= weights > 0
-    if not keep.all():
-        values, labels = values[keep], labels[keep]
-        weights = None if weights is None else weights[keep]
-    return cut_sorted(*sort_rows(values, labels, n_classes, weights), n_classes, keeps_two)
+    if keep.all():
+        return values, labels, weights
+    return values[keep], labels[keep], None if weights is None else weights[keep]
 
 
 def cut_sorted(

@@ -141,6 +141,16 @@ class TableFiles:
         return f"TableFiles({len(self.files)} files, {len(self.names)} attributes)"
 
 
+def check_named(y: Any, sample_weight: Any) -> None:
+    """Raise TypeError unless labels and weights of rows in files are named, as columns of these."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if not isinstance(given, str) and (name == "y" or given is not None):
+            raise TypeError(
+                f"With X in files, {name} is the name of one of their columns; got "
+                f"{type(given).__name__}."
+            )
+
+
 def is_files(X: Any) -> bool:
     """Tell whether a table is given by its files."""
     if isinstance(X, str | os.PathLike | ds.Dataset | ChosenFiles):

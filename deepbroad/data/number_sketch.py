@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.data.cuts import cut_sorted, sort_rows
+from deepbroad.data.cuts import counted_rows, cut_sorted, sort_rows
 from deepbroad.data.pyramid import nest_cuts
 from deepbroad.kernels.triples import group_neighbours, sum_pairs
 
@@ -112,12 +112,7 @@ class NumberSketch:
             Class codes from 0.
         weights : float64 array of shape (n,), optional
         """
-        keep = ~np.isnan(values)
-        if weights is not None:
-            keep &= weights > 0
-        if not keep.all():
-            values, labels = values[keep], labels[keep]
-            weights = None if weights is None else weights[keep]
+        values, labels, weights = counted_rows(values, labels, weights)
         if not len(values):
             return
         self._n_classes = max(self._n_classes, int(labels.max()) + 1)

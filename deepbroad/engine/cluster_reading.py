@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepbroad.data.encoding import Encoding
-from deepbroad.data.files import FileBatch, TableFiles, is_files, open_files
+from deepbroad.data.files import FileBatch, TableFiles, check_named, is_files, open_files
 from deepbroad.data.parts import gather
 from deepbroad.data.sketch import SketchRules, TableSketch, sketch_table
 from deepbroad.data.source import ArraySource
@@ -120,12 +120,7 @@ class FilesTable(ClusterTable):
 
     def __init__(self, cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> None:
         super().__init__(cluster)
-        for name, given in (("y", y), ("sample_weight", sample_weight)):
-            if not isinstance(given, str) and (name == "y" or given is not None):
-                raise TypeError(
-                    f"With X in files, {name} is the name of one of their columns; got "
-                    f"{type(given).__name__}."
-                )
+        check_named(y, sample_weight)
         self._files = open_files(X, y=y, weights=sample_weight)
         self.names = self._files.names
 

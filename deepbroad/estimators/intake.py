@@ -14,7 +14,7 @@ import numpy as np
 from deepbroad.data.categorical import select_categorical
 from deepbroad.data.code_store import CodeStore, encode_files
 from deepbroad.data.encoding import Encoding
-from deepbroad.data.files import is_files, open_files
+from deepbroad.data.files import check_named, is_files, open_files
 from deepbroad.data.labels import Labels
 from deepbroad.data.sketch import SketchRules, TableSketch, number_capacity, sketch_files
 from deepbroad.data.source import MEMORY, ArraySource, Source, Store
@@ -149,12 +149,7 @@ class FileRows(SketchedRows):
     """Rows of files, which are coded into other files: no more than some batches are in memory."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for name, column in (("y", y), ("sample_weight", sample_weight)):
-            if not isinstance(column, str) and (name == "y" or column is not None):
-                raise TypeError(
-                    f"With X in files, {name} is the name of one of their columns; got "
-                    f"{type(column).__name__}."
-                )
+        check_named(y, sample_weight)
         self._open = partial(open_files, X, y=y, weights=sample_weight)
         self._files = self._open()
         self.names = self._files.names
