@@ -19,6 +19,7 @@ from deepbroad.data.code_column import (
 from deepbroad.data.column import Column
 from deepbroad.data.cuts import cuts_and_distinct
 from deepbroad.data.pyramid import nested_cuts
+from deepbroad.data.source import MEMORY, ArraySource, Store
 from deepbroad.data.table import Table
 from deepbroad.data.value import Identity
 from deepbroad.kernels.threads import Threads
@@ -177,6 +178,25 @@ class Encoding:
         attributes = self.attributes
         (threads or Threads(1)).run([partial(encode, i) for i in range(len(self.names))])
         return codes
+
+    def as_source(
+        self,
+        codes: np.ndarray,
+        labels: np.ndarray,
+        weights: np.ndarray | None,
+        n_classes: int,
+        store: Store = MEMORY,
+    ) -> ArraySource:
+        """Return rows in these codes, with their classes and weights, as a source."""
+        return ArraySource(
+            codes,
+            labels,
+            n_classes=n_classes,
+            cardinalities=self.cardinalities,
+            weights=weights,
+            attributes=self.attributes,
+            store=store,
+        )
 
     def value_names(self, i: int) -> list[str]:
         """Return a readable name for each of the V_i codes of code column `i`."""

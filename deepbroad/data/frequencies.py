@@ -38,10 +38,7 @@ class Frequencies:
     def of_codes(cls, codes: np.ndarray, encoding: Encoding) -> "Frequencies":
         """Count rows of codes, of shape (n_columns, n_rows)."""
         labels = np.zeros(codes.shape[1], np.uint8)
-        source = ArraySource(
-            codes, labels, 1, encoding.cardinalities, attributes=encoding.attributes
-        )
-        return cls.of(source, Threads(1))
+        return cls.of(encoding.as_source(codes, labels, None, 1), Threads(1))
 
     @classmethod
     def from_flat(cls, flat: np.ndarray, encoding: Encoding) -> "Frequencies":

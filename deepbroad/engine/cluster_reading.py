@@ -3,7 +3,6 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import FileBatch, TableFiles, check_named, is_files, open_files
 from deepbroad.data.parts import gather
-from deepbroad.data.sketch import SketchRules, TableSketch, sketch_table
+from deepbroad.data.sketch import SketchRules, TableSketch, join_sketches, sketch_table
 from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
@@ -102,7 +101,7 @@ class ClusterTable(ABC):
             sketches = self._map(sketch_batches, self.names, rules)
             # A table of no partitions is seen like one of empty ones.
             empty = TableSketch(self.names, rules)
-            return self._cluster.join(sketches, merge_sketches).result() if sketches else empty
+            return self._cluster.join(sketches, join_sketches).result() if sketches else empty
 
         found = self._cluster.insist(run)
         if not found.n_rows:
@@ -281,38 +280,14 @@ def sketch_batches(
     return sketch
 
 
-def merge_sketches(first: TableSketch, second: TableSketch) -> TableSketch:
-    """Return what is seen of two partitions; workers may need theirs again, so they are copied."""
-    merged = deepcopy(first)
-    merged.merge(deepcopy(second))
-    return merged
-
-
 def code_batches(batches: Iterable[FileBatch], encoding: Encoding, target: Target) -> ArraySource:
     """Return a partition in codes."""
+    n_classes = target.labels.n_classes
     parts = [
-        code_rows(encoding.encode(table), *target.encode(y, weights), encoding, target)
+        encoding.as_source(encoding.encode(table), *target.encode(y, weights), n_classes)
         for table, y, weights in batches
     ]
     if len(parts) == 1:
         return parts[0]
     empty = np.empty((len(encoding.columns), 0), np.uint8)
-    return gather(parts) if parts else code_rows(empty, empty[0], None, encoding, target)
-
-
-def code_rows(
-    codes: np.ndarray,
-    labels: np.ndarray,
-    weights: np.ndarray | None,
-    encoding: Encoding,
-    target: Target,
-) -> ArraySource:
-    """Return coded rows as a part."""
-    return ArraySource(
-        codes,
-        labels,
-        n_classes=target.labels.n_classes,
-        cardinalities=encoding.cardinalities,
-        weights=weights,
-        attributes=encoding.attributes,
-    )
+    return gather(parts) if parts else encoding.as_source(empty, empty[0], None, n_classes)

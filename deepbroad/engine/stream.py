@@ -203,13 +203,8 @@ def make_plan(
 
 def bare(batch: Batch, codes: np.ndarray) -> ArraySource:
     """Return rows of a stream to plan for, whose classes do not matter."""
-    return ArraySource(
-        codes,
-        np.zeros(codes.shape[1], np.uint8),
-        n_classes=batch.labels.n_classes,
-        cardinalities=batch.encoding.cardinalities,
-        attributes=batch.encoding.attributes,
-    )
+    labels = np.zeros(codes.shape[1], np.uint8)
+    return batch.encoding.as_source(codes, labels, None, batch.labels.n_classes)
 
 
 def bytes_needed(source: ArraySource, plan: Plan, history: int) -> float:

@@ -7,7 +7,6 @@ import numpy as np
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.encoding_union import encode_more, unite_labels
 from deepbroad.data.labels import Labels
-from deepbroad.data.source import ArraySource
 from deepbroad.data.table import Table
 from deepbroad.data.weights import read_weights
 from deepbroad.engine.stream import Batch, Stream
@@ -60,14 +59,7 @@ def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool]:
     if counted is not None and weights is not None:
         columns = np.ascontiguousarray(columns[:, counted])
         codes, weights = codes[counted], weights[counted]
-    source = ArraySource(
-        columns,
-        codes,
-        n_classes=labels.n_classes,
-        cardinalities=encoding.cardinalities,
-        weights=weights,
-        attributes=encoding.attributes,
-    )
+    source = encoding.as_source(columns, codes, weights, labels.n_classes)
     return Batch(labels, encoding, source), announced
 
 

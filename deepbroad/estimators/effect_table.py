@@ -1,6 +1,5 @@
 """Tables of purified effects by the names of their attributes."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deepbroad.data.code_column import NumberColumn
-from deepbroad.data.encoding import Encoding
+from deepbroad.estimators.by_names import ByNames
 from deepbroad.model.effects import Effect
 from deepbroad.model.purification import Purification
 
@@ -89,38 +88,26 @@ class EffectTable:
         )
 
 
-class EffectTables(Mapping[tuple[str, ...], EffectTable]):
+class EffectTables(ByNames[EffectTable]):
     """All effects of a model by the names of their attributes, in any order; made when asked for.
 
     They come in the order of importance.
     """
 
+    _kind = "effect"
+
     def __init__(
         self, purified: Purification, classes: np.ndarray, importances: dict[tuple[int, ...], float]
     ) -> None:
+        super().__init__(purified.encoding)
         self._purified, self._classes, self._importances = purified, classes, importances
 
     @property
-    def _encoding(self) -> Encoding:
-        return self._purified.encoding
+    def _known(self) -> dict[tuple[int, ...], float]:
+        return self._importances
 
-    def __len__(self) -> int:
-        return len(self._importances)
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        for attributes in self._importances:
-            yield tuple(self._encoding.names[a] for a in attributes)
-
-    def __getitem__(self, attributes: Any) -> EffectTable:
-        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-        try:
-            places = [self._encoding.names.index(name) for name in names]
-            key = tuple(sorted(places))
-            importance = self._importances[key]
-        except (KeyError, ValueError):
-            raise KeyError(
-                f"no effect of {names!r}; iterate over this mapping to see which there are"
-            ) from None
+    def _make(self, names: tuple[str, ...], places: list[int]) -> EffectTable:
+        key = tuple(sorted(places))
         effect = self._purified.effect(key)
         axes = tuple(key.index(place) for place in places)
         columns = [effect.columns[axis] for axis in axes]
@@ -131,7 +118,7 @@ class EffectTables(Mapping[tuple[str, ...], EffectTable]):
             classes=self._classes,
             weights=tuple(probabilities[c][:-1] for c in columns),
             cuts=tuple(self._cuts(c) for c in columns),
-            importance=importance,
+            importance=self._importances[key],
             _effect=effect,
             _axes=axes,
         )

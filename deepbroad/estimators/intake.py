@@ -17,7 +17,7 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import check_named, is_files, open_files
 from deepbroad.data.labels import Labels
 from deepbroad.data.sketch import SketchRules, TableSketch, number_capacity, sketch_files
-from deepbroad.data.source import MEMORY, ArraySource, Source, Store
+from deepbroad.data.source import Source
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
 from deepbroad.data.weights import read_weights
@@ -116,7 +116,8 @@ class TableRows(Rows):
                 table.n_rows if weights is None else int(np.count_nonzero(weights))
             ),
         )
-        return Intake(labels, encoding, _as_source(columns, codes, weights, labels, encoding))
+        source = encoding.as_source(columns, codes, weights, labels.n_classes)
+        return Intake(labels, encoding, source)
 
 
 class SketchedRows(Rows):
@@ -165,7 +166,7 @@ class FileRows(SketchedRows):
     def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
         store = CodeStore()
         rows = encode_files(self._files, encoding, target, store, threads)
-        return _as_source(*rows, target.labels, encoding, store)
+        return encoding.as_source(*rows, target.labels.n_classes, store)
 
 
 class ClusterRows(SketchedRows):
@@ -189,22 +190,3 @@ def check_classes(labels: Labels) -> None:
             "A classifier needs at least 2 classes, and y has one class: "
             f"{labels.classes.tolist()[0]!r}."
         )
-
-
-def _as_source(
-    codes: np.ndarray,
-    labels: np.ndarray,
-    weights: np.ndarray | None,
-    classes: Labels,
-    encoding: Encoding,
-    store: Store = MEMORY,
-) -> ArraySource:
-    return ArraySource(
-        codes,
-        labels,
-        n_classes=classes.n_classes,
-        cardinalities=encoding.cardinalities,
-        weights=weights,
-        attributes=encoding.attributes,
-        store=store,
-    )

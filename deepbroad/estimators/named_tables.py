@@ -1,15 +1,14 @@
 """Fitted tables by the names of their attributes."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.estimators.by_names import ByNames
 from deepbroad.model.scores import MAX_DENSE, ScoreTables
 
 
@@ -80,14 +79,17 @@ class TermTable:
         return self._model.scores[cells][: self.seen.shape[1]]
 
 
-class NamedTables(Mapping[tuple[str, ...], TermTable]):
+class NamedTables(ByNames[TermTable]):
     """All tables of a model by the names of their attributes, in any order; made when asked for."""
 
+    _kind = "table"
+
     def __init__(self, model: ScoreTables, encoding: Encoding, classes: np.ndarray) -> None:
-        self._model, self._encoding, self._classes = model, encoding, classes
+        super().__init__(encoding)
+        self._model, self._classes = model, classes
 
     @cached_property
-    def _terms(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+    def _known(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
         """The terms of each tuple of attributes as code columns, coarsest first."""
         terms, attributes = self._model.plan.terms, self._encoding.attributes
         found: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -96,22 +98,8 @@ class NamedTables(Mapping[tuple[str, ...], TermTable]):
             found.setdefault(tuple(attributes[list(columns)].tolist()), []).append(columns)
         return found
 
-    def __len__(self) -> int:
-        return len(self._terms)
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        for attributes in self._terms:
-            yield tuple(self._encoding.names[a] for a in attributes)
-
-    def __getitem__(self, attributes: Any) -> TermTable:
-        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-        try:
-            places = [self._encoding.names.index(name) for name in names]
-            terms = self._terms[tuple(sorted(places))]
-        except (KeyError, ValueError):
-            raise KeyError(
-                f"no table of {names!r}; iterate over this mapping to see which there are"
-            ) from None
+    def _make(self, names: tuple[str, ...], places: list[int]) -> TermTable:
+        terms = self._known[tuple(sorted(places))]
         return self._table(names, [self._arrange(columns, places) for columns in terms])
 
     def _arrange(self, columns: tuple[int, ...], places: list[int]) -> tuple[int, ...]:
