@@ -81,9 +81,11 @@ def test_an_exception_of_the_watcher_leaves_no_process_behind(settings):
         raise KeyboardInterrupt
 
     trials = make_trials("prior", rounds=2)
+    # Other tests of this process may have left idle workers of joblib's.
+    before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
         Runner(trials, replace(settings, jobs=1)).run(interrupt)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= before
     assert len(read_rows(settings.rows)) == 1
 
 
