@@ -60,6 +60,12 @@ def reproduce(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds that a trial's fit and predict may take.")
     ] = 600.0,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Iterations of a search, if fewer than 1000; tables mark what they end."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
     stratified: Annotated[bool, typer.Option(help="Halve every class.")] = False,
     retry: Annotated[
@@ -77,6 +83,8 @@ def reproduce(
     console = Console()
     check_names(names)
     chosen_methods = known_methods.find(_split(methods) or methods_for(names))
+    if max_iter is not None:
+        chosen_methods = [method.limited(max_iter) for method in chosen_methods]
     chosen_datasets = _choose_datasets(datasets, quick=quick)
     protocol = Protocol(min(rounds, _QUICK_ROUNDS) if quick else rounds, seed, stratified)
     settings = Settings(out / "rows", jobs, timeout, retry)

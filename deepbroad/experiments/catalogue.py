@@ -156,7 +156,10 @@ def _list_numbers() -> dict[str, Entry]:
         f"appendix-{measure.replace('_', '-')}": _table(
             f"{label} on the Big data sets" + _BESIDE.get(measure, ""),
             (*_GENERATIVE, *_DBL, "RF", "RF-raw"),
-            partial(lambda m, measure: tabulate_appendix(m.results, measure), measure=measure),
+            partial(
+                lambda m, measure: tabulate_appendix(m.results, m.reconstructed, measure),
+                measure=measure,
+            ),
         )
         for measure, label in _LOSSES.items()
     }

@@ -61,6 +61,10 @@ class Dataset:
         Number of the same table at OpenML.
     make : callable or None
         Returns attributes and classes without any file.
+    base : str
+        Name of the data set whose file it is made from, if not its own.
+    derive : callable or None
+        Makes its attributes of those of the file, and the classes.
     missing : str
         Why it is nowhere to be had.
     """
@@ -76,6 +80,8 @@ class Dataset:
     drop: tuple[str, ...] = ()
     openml_id: int | None = None
     make: Callable[[], tuple[pa.Table, NDArray[Any]]] | None = None
+    base: str = ""
+    derive: Callable[[pa.Table, NDArray[Any]], pa.Table] | None = None
     missing: str = ""
 
     def load(
@@ -99,6 +105,8 @@ class Dataset:
             X, y = self.make()
         else:
             X, y = self._split(self._fetch(folder))
+        if self.derive is not None:
+            X = self.derive(X, y)
         if checked:
             # The order and types of OpenML's tables are its own: only the shape can be expected.
             self._check(X, y, by_content=path is not None)
@@ -118,13 +126,18 @@ class Dataset:
         if where is None:
             reason = f"no data folder was given (--data, or the variable {FOLDER_VARIABLE})"
         else:
-            reason = f"{self.name}.parquet is not in the data folder"
+            reason = f"{self._file} is not in the data folder"
         return reason + ("" if self.openml_id is None else "; OpenML has it")
+
+    @property
+    def _file(self) -> str:
+        """The name of its file."""
+        return f"{self.base or self.name}.parquet"
 
     def _path(self, folder: Path | str | None) -> Path | None:
         """Return the path of the file, if there is one."""
         where = _folder(folder)
-        path = None if where is None else where / f"{self.name}.parquet"
+        path = None if where is None else where / self._file
         return path if path is not None and path.exists() else None
 
     def _fetch(self, folder: Path | str | None) -> pa.Table:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from deepbroad.datasets import poker_hand
 from deepbroad.experiments.dataset import Dataset, Shape
 from deepbroad.experiments.published import big_datasets, dataset_sizes
+from deepbroad.experiments.reconstruction import reconstruct_covertype
 
 _NOT_AT_HAND = "It is not among the data sets that could be obtained."
 _UCI_POKER_HANDS = 1_025_010
@@ -28,20 +29,24 @@ def load(name: str, folder: Path | str | None = None) -> tuple[pa.Table, NDArray
 def find(names: Sequence[str]) -> list[Dataset]:
     """Return the data sets of these names; "little", "big" and "all" name many.
 
+    Those that are reconstructed from another's file belong to no group and are named one by one.
+
     >>> [dataset.name for dataset in find(["iris", "adult"])]
     ['adult', 'iris']
     >>> len(find(["all"]))
     77
     """
     groups = {"all": {True, False}, "big": {True}, "little": {False}}
-    unknown = [name for name in names if name not in groups and name not in DATASETS]
+    known = DATASETS | RECONSTRUCTED
+    unknown = [name for name in names if name not in groups and name not in known]
     if unknown:
         raise ValueError(
             f"There is no data set {', '.join(unknown)}; there are little, big, all, and "
-            f"{', '.join(sorted(DATASETS))}."
+            f"{', '.join(sorted(known))}."
         )
     sizes = {size for name in names for size in groups.get(name, ())}
-    return [one for one in DATASETS.values() if one.name in names or one.is_big in sizes]
+    grouped = [one.name for one in DATASETS.values() if one.is_big in sizes]
+    return [one for one in known.values() if one.name in names or one.name in grouped]
 
 
 def draw_hands(rows: int = _UCI_POKER_HANDS) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -195,3 +200,14 @@ _ALL = [
     _describe("contact-lenses", "Contact-lenses", "5e4142b3388a0d57"),
 ]
 DATASETS = {dataset.name: dataset for dataset in _ALL}
+RECONSTRUCTED = {
+    "covertype-reconstructed": _describe(
+        "covertype-reconstructed",
+        "Covertype",
+        "739a1dffa5157c64",
+        shape=Shape(581012, 12, 7),
+        openml_id=1596,
+        base="covertype",
+        derive=reconstruct_covertype,
+    )
+}

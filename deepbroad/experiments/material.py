@@ -3,16 +3,23 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from deepbroad.experiments.datasets import DATASETS
+from deepbroad.experiments.datasets import DATASETS, RECONSTRUCTED
 from deepbroad.experiments.learning_curves import Point, read_learning_curves
 from deepbroad.experiments.results import Results
 from deepbroad.experiments.rows import read_rows
 
 
 class Material(NamedTuple):
-    """What tables and figures are made from; `missing` says why data sets did not run at all."""
+    """What tables and figures are made from.
+
+    results : those of the paper's data sets
+    reconstructed : those of data sets made again from another's file, for the appendix alone
+    points : of the learning curves
+    missing : why data sets did not run at all, by name
+    """
 
     results: Results
+    reconstructed: Results
     points: list[Point]
     missing: dict[str, str]
 
@@ -29,11 +36,18 @@ def read_material(rows_folder: Path, out: Path, data: Path | None = None) -> Mat
     data : Path, optional
         Folder of the data sets, to say which of those that did not run it lacks.
     """
-    names = {name: dataset.paper_name for name, dataset in DATASETS.items()}
-    results = Results(read_rows(rows_folder), paper_names=names)
+    known = DATASETS | RECONSTRUCTED
+    names = {name: dataset.paper_name for name, dataset in known.items()}
+    rows = read_rows(rows_folder)
+    results, reconstructed = (
+        Results(
+            (row for row in rows if (row["dataset"] in RECONSTRUCTED) is is_so), paper_names=names
+        )
+        for is_so in (False, True)
+    )
     missing = {
         name: dataset.why_missing(data) or "not asked for"
         for name, dataset in DATASETS.items()
         if name not in results.datasets()
     }
-    return Material(results, read_learning_curves(out), missing)
+    return Material(results, reconstructed, read_learning_curves(out), missing)

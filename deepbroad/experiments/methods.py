@@ -1,7 +1,7 @@
 """The methods that are compared, by name: each makes a new estimator with the paper's settings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,17 @@ class Method:
         """The estimator and its parameters, those at their defaults left out."""
         with config_context(print_changed_only=True):
             return " ".join(repr(self.create()).split())
+
+    def limited(self, max_iter: int) -> "Method":
+        """Return the same method with a limit of iterations, if it has one."""
+        if "max_iter" not in self.create().get_params():
+            return self
+        return replace(self, create=partial(_make_limited, self.create, max_iter))
+
+
+def _make_limited(create: Callable[[], Any], max_iter: int) -> Any:
+    """Make an estimator that searches no longer than this."""
+    return create().set_params(max_iter=max_iter)
 
 
 def find(names: Sequence[str]) -> list[Method]:

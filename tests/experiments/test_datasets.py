@@ -12,7 +12,7 @@ from deepbroad.experiments.dataset import (
     Shape,
     checksum_of,
 )
-from deepbroad.experiments.datasets import DATASETS, find, load, sample_hands
+from deepbroad.experiments.datasets import DATASETS, RECONSTRUCTED, find, load, sample_hands
 from deepbroad.experiments.published import dataset_sizes
 from tests.experiments.small_trials import make_dataset, make_table
 
@@ -173,3 +173,25 @@ def test_data_sets_are_found_by_groups():
     assert {one.name for one in find(["big", "iris"])} > {"iris", "covertype"}
     with pytest.raises(ValueError, match="no data set irises"):
         find(["irises"])
+
+
+def test_reconstructed_data_sets_belong_to_no_group():
+    grouped = {one.name for one in find(["all"])}
+    for name, one in RECONSTRUCTED.items():
+        assert name not in grouped
+        assert find([name]) == [one]
+        assert one.is_big == DATASETS[one.base].is_big
+
+
+def test_a_derived_data_set_is_made_of_anothers_file(tmp_path):
+    X, y = make_table()
+    write_table(tmp_path, X, y, name="base")
+    derived = filed(
+        base="base",
+        shape=Shape(y.size, 1, 2),
+        derive=lambda X, _: X.select(["text"]),
+    )
+    assert derived.available(tmp_path)
+    assert derived.load(tmp_path)[0].column_names == ["text"]
+    with pytest.raises(MissingDataError, match=r"base\.parquet is not in the data folder"):
+        derived.load(tmp_path / "elsewhere")

@@ -43,6 +43,15 @@ def test_parameters_tell_methods_apart():
     assert METHODS["NB"].parameters == METHODS["A1JE"].parameters
 
 
+def test_a_limit_of_iterations_reaches_the_methods_that_search():
+    for name in ("DBL2", "LR3", "ELR"):
+        limited = pickle.loads(pickle.dumps(METHODS[name].limited(7)))
+        assert limited.create().max_iter == 7
+        assert "max_iter=7" in limited.parameters
+    for name in ("A2JE", "A1DE", "RF"):
+        assert METHODS[name].limited(7) is METHODS[name]
+
+
 def test_methods_are_found_by_name():
     assert [method.name for method in find(["LR1", "A1JE"])] == ["A1JE", "LR1"]
     assert {method.name for method in find(methods_for())} == set(methods_for())

@@ -34,6 +34,8 @@ from tests.experiments.rows_for_tests import (
     make_rows,
 )
 
+NOTHING = Results([])
+
 
 @pytest.fixture(scope="module")
 def results():
@@ -101,19 +103,40 @@ def test_the_appendix_shows_differences_and_marks_the_slip():
     rows = [make_row("poker-hand", "DBL2", rmse=0.0207, error=0.0021, n_rows=100)]
     rows += [make_row("poker-hand", "A1JE", rmse=0.3, error=0.4988, n_rows=100)]
     results = Results(rows, paper_names=PAPER_NAMES)
-    table = tabulate_appendix(results, "rmse")
+    table = tabulate_appendix(results, NOTHING, "rmse")
     line = _find(table, "DBL²")
     assert line == ("DBL²", "0.0207", "0.0197 (slip: 0.1970)", "+0.0010", "+5.1 %", "")
     line = _find(table, "A1JE")
     assert line[4] == "**+25.9 %**"
     assert line[5]
     assert _find(table, "RF (numbers)")[1:3] == ("–", "not printed")
-    assert _find(tabulate_appendix(results, "error"), "A1JE")[3:5] == ("+0.0000", "+0.0 %")
+    assert _find(tabulate_appendix(results, NOTHING, "error"), "A1JE")[3:5] == ("+0.0000", "+0.0 %")
     assert "Covertype" in table.note
 
 
+def test_the_appendix_says_where_a_search_was_cut_off():
+    about = {"parameters": "DBLClassifier(alpha=0.01, max_iter=50, n=2)", "error": 0.0021}
+    rows = [make_row("poker-hand", "DBL2", fold=fold, **about) for fold in (0, 1)]
+    for iterations, remark in ((49, ""), (50, "the search was ended after 50 iterations")):
+        rows[1]["iterations"] = iterations
+        results = Results(rows, paper_names=PAPER_NAMES)
+        assert _find(tabulate_appendix(results, NOTHING, "error"), "DBL²")[-1] == remark
+
+
+def test_a_reconstructed_data_set_follows_the_one_of_the_protocol():
+    names = PAPER_NAMES | {"again": "Covertype"}
+    table = tabulate_appendix(
+        Results([make_row("covertype", "A2JE", error=0.3)], paper_names=names),
+        Results([make_row("again", "A2JE", error=0.2545)], paper_names=names),
+        "error",
+    )
+    headings = [line[0].split(":")[0] for line in table.lines if len(line) == 1]
+    assert headings == ["Covertype", "Covertype, reconstructed as the paper had it"]
+    assert [line[1] for line in table.lines if line[0] == "A2JE"] == ["0.3000", "0.2545"]
+
+
 def test_log_loss_has_no_printed_numbers(results):
-    table = tabulate_appendix(results, "log_loss")
+    table = tabulate_appendix(results, NOTHING, "log_loss")
     assert table.header == ("method", "ours")
     assert all(len(line) <= 2 for line in table.lines)
 

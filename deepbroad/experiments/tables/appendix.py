@@ -1,7 +1,9 @@
 """The appendix: losses on the Big data sets, ours beside the paper's, and what differs."""
 
+import re
 from collections.abc import Sequence
 
+from deepbroad.experiments.decomposition import Row
 from deepbroad.experiments.explanations import explain
 from deepbroad.experiments.labels import measure_label, method_label
 from deepbroad.experiments.published import (
@@ -19,16 +21,17 @@ _TOLERATED = 0.10
 _HALF_DIGIT = 5e-5
 
 
-def tabulate_appendix(results: Results, measure: str) -> Table:
-    """List a measure of every method on each Big data set, beside the printed number."""
-    ours = {results.paper_names.get(name, name): name for name in results.datasets("big")}
+def tabulate_appendix(results: Results, reconstructed: Results, measure: str) -> Table:
+    """List a measure of every method on each Big data set, beside the printed number.
+
+    A data set that was reconstructed as the paper had it follows the one of the protocol.
+    """
     lines: list[tuple[str, ...]] = []
-    for printed in [name for name in big_datasets() if name in ours]:
-        name = ours[printed]
-        folds = max((len(results.finished(name, method)) for method in _METHODS), default=0)
-        lines.append((f"{printed}: {results.n_rows(name):,} rows, {folds} folds at most",))
-        lines += [_compare(results, measure, method, printed, name) for method in _METHODS]
-    absent = [name for name in big_datasets() if name not in ours]
+    for printed in big_datasets():
+        for found, kind in ((results, ""), (reconstructed, ", reconstructed as the paper had it")):
+            for name in _named(found, printed):
+                lines += _list_methods(found, measure, printed, name, kind)
+    absent = [name for name in big_datasets() if not _named(results, name)]
     note = f"{measure_label(measure)}, the mean over the folds that finished."
     if absent:
         note += f" Not run: {', '.join(absent)}."
@@ -36,8 +39,22 @@ def tabulate_appendix(results: Results, measure: str) -> Table:
         note += " The paper does not print it."
         header: Sequence[str] = ("method", "ours")
         return Table(tuple(header), [line[:2] for line in lines], note)
-    header = ("method", "ours", "paper", "difference", "relative", "why, where above 10 %")
+    header = ("method", "ours", "paper", "difference", "relative", "why, if above 10 %; remarks")
     return Table(header, lines, note)
+
+
+def _named(results: Results, printed: str) -> list[str]:
+    """Name the data sets that the paper calls so."""
+    return [name for name in results.datasets("big") if results.paper_names.get(name) == printed]
+
+
+def _list_methods(
+    results: Results, measure: str, printed: str, name: str, kind: str
+) -> list[tuple[str, ...]]:
+    """Write the lines of one data set, a heading first."""
+    folds = max((len(results.finished(name, method)) for method in _METHODS), default=0)
+    heading = f"{printed}{kind}: {results.n_rows(name):,} rows, {folds} folds at most"
+    return [(heading,), *(_compare(results, measure, m, printed, name) for m in _METHODS)]
 
 
 def _compare(
@@ -50,18 +67,30 @@ def _compare(
     shown = _show_printed(measure, method, printed)
     if ours is None or theirs is None:
         return (method_label(method), "–" if ours is None else f"{ours:.4f}", shown, "–", "–", "")
+    reasons = _cut_off(results.finished(name, method))
     difference = ours - theirs
     relative = difference / theirs
     is_large = abs(relative) > _TOLERATED and abs(difference) > _HALF_DIGIT
     percent = f"{100 * relative:+.1f} %"
+    if is_large:
+        reasons.append(explain(printed, method, measure))
     return (
         method_label(method),
         f"{ours:.4f}",
         shown,
         f"{difference:+.4f}",
         f"**{percent}**" if is_large else percent,
-        explain(printed, method, measure) if is_large else "",
+        "; ".join(reasons),
     )
+
+
+def _cut_off(rows: Sequence[Row]) -> list[str]:
+    """Say so if a search ended at its limit of iterations."""
+    for row in rows:
+        limit = re.search(r"max_iter=(\d+)", row.get("parameters") or "")
+        if limit and (row["iterations"] or 0) >= int(limit[1]):
+            return [f"the search was ended after {limit[1]} iterations"]
+    return []
 
 
 def _show_printed(measure: str, method: str, printed: str) -> str:
