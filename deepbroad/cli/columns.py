@@ -17,8 +17,30 @@ Numeric = Annotated[
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; repeatable.")]
 
 
-def choose_columns(table: Path, numeric: list[str] | None, drop: list[str] | None) -> Any:
-    """Return files with the columns that were asked for."""
+def choose_columns(
+    table: Path,
+    *,
+    target: str,
+    categorical: list[str] | None,
+    numeric: list[str] | None,
+    drop: list[str] | None,
+) -> Any:
+    """Return files with the columns that were asked for; a usage error if options contradict."""
+    roles = {"target": [target], "drop": drop, "numeric": numeric, "categorical": categorical}
+    _check_roles({f"--{role}": names or [] for role, names in roles.items()})
     if not numeric and not drop:
         return table
     return ChosenFiles(table, tuple(drop or ()), tuple(numeric or ()))
+
+
+def _check_roles(roles: dict[str, list[str]]) -> None:
+    """Raise a usage error for a column that two options name."""
+    first: dict[str, str] = {}
+    for option, names in roles.items():
+        for name in names:
+            other = first.setdefault(name, option)
+            if other != option:
+                raise typer.BadParameter(
+                    f"Column {name!r} is given to {other} and {option}; leave one of them out.",
+                    param_hint=option,
+                )

@@ -72,7 +72,10 @@ def evaluate(
     scheme = Scheme.read(cv)
     names = [name.strip() for name in models.split(",") if name.strip()]
     made = {name: make_model(name) for name in names}
-    X, y = read_rows(choose_columns(table, numeric, drop), target, categorical or [])
+    chosen = choose_columns(
+        table, target=target, categorical=categorical, numeric=numeric, drop=drop
+    )
+    X, y = read_rows(chosen, target, categorical or [])
     splits = list(scheme.splits(y, seed))
     console = Console(stderr=True, quiet=quiet)
     results: dict[str, dict[str, float]] = {}

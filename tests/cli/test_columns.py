@@ -66,3 +66,22 @@ def test_columns_that_are_not_there_are_refused(table, option):
     assert result.exit_code == 1
     assert "height" in flatten(result.output)
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+@pytest.mark.parametrize(
+    ("options", "roles"),
+    [
+        (("--drop", "paid"), "--target and --drop"),
+        (("--numeric", "paid"), "--target and --numeric"),
+        (("--categorical", "paid"), "--target and --categorical"),
+        (("--numeric", "zip", "--categorical", "zip"), "--numeric and --categorical"),
+        (("--drop", "zip", "--categorical", "zip"), "--drop and --categorical"),
+        (("--drop", "zip", "--numeric", "zip"), "--drop and --numeric"),
+    ],
+)
+def test_one_column_is_not_given_to_two_options(table, command, options, roles):
+    result = run(command, table, "--target", "paid", *options)
+    assert result.exit_code == 2
+    said = flatten(result.output.replace("│", " "))
+    assert f"Column {options[-1]!r} is given to {roles}; leave one of them out." in said
