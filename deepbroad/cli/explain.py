@@ -21,7 +21,8 @@ def explain(
     table: OptionalTable = None,
     row: Annotated[int, typer.Option(min=0, help="Which row of the table, from 0.")] = 0,
     label: Annotated[
-        str | None, typer.Option("--class", help="Class to explain; by default the likeliest.")
+        str | None,
+        typer.Option("--class", help="Class to explain; by default a row's likeliest, or all."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many effects to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
@@ -29,17 +30,20 @@ def explain(
 ) -> None:
     """Show the most important effects of a model, or what each adds to a row's log odds."""
     classifier = deepbroad.load(model)
+    named = None if label is None else find_label(classifier, label)
     explanation = classifier.explain()
     if table is None:
-        found = describe_importances(explanation, top)
+        found = describe_importances(explanation, named, top)
         headings = ["effect", "importance", "share"]
         lines = [[e["effect"], f"{e['importance']:.4f}", f"{e['share']:.1%}"] for e in found]
-        summary: dict[str, Any] = {"effects": found}
+        summary: dict[str, Any] = {} if label is None else {"class": label}
+        summary["effects"] = found
         title = "Effects by the standard deviation of their log odds"
+        title += "" if label is None else f" of {label}"
         rest = len(explanation.effects) - len(found)
     else:
         rows = find_row(classifier, explanation, table, row)
-        name = rows.best_class(0) if label is None else find_label(classifier, label)
+        name = rows.best_class(0) if label is None else named
         summary = describe_row(rows, name, top)
         headings = ["effect", "log odds"]
         steps = [("intercept", summary["intercept"])]
@@ -60,10 +64,19 @@ def explain(
         console.print(f"... and {rest:,} smaller effects (--top {len(explanation.effects)})")
 
 
-def describe_importances(explanation: Explanation, top: int) -> list[dict[str, Any]]:
-    """Return the most important effects as plain data."""
-    found: list[dict[str, Any]] = explanation.importances.slice(0, top).to_pylist()
-    return found
+def describe_importances(explanation: Explanation, label: Any, top: int) -> list[dict[str, Any]]:
+    """Return the most important effects as plain data, those on one class unless that is None."""
+    found = explanation.importances
+    # Of two classes the log odds of one are those of the other with another sign.
+    if label is not None and len(explanation.classes) > 2:
+        own = found[f"importance for {label}"].to_numpy()
+        total = float((own**2).sum())
+        found = found.select(["effect", "attributes", "order"])
+        found = found.append_column("importance", [own])
+        found = found.append_column("share", [own**2 / total if total else own])
+        found = found.sort_by([("importance", "descending")])
+    effects: list[dict[str, Any]] = found.slice(0, top).to_pylist()
+    return effects
 
 
 def find_row(classifier: Any, explanation: Explanation, table: Path, row: int) -> RowExplanations:

@@ -63,6 +63,36 @@ def test_rows_and_classes_that_are_not_there_are_refused(folder, arguments, mess
     assert message in flatten(result.output)
 
 
+def test_a_class_that_is_not_there_is_refused_without_a_table_too(folder):
+    result = run("explain", folder / "m.dbl", "--class", "maybe")
+    assert result.exit_code == 1
+    assert "no class 'maybe'; the classes are no, yes" in flatten(result.output)
+
+
+def test_effects_can_be_those_on_one_class(tmp_path):
+    table = loans().assign(paid=lambda t: t["paid"].mask(t["job"] == "clerk", "late"))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "m.dbl"
+    succeed("fit", tmp_path / "t.csv", "--target", "paid", "--model", "anje", "-n", 1, "-o", out)
+    expected = deepbroad.load(out).explain().importances.to_pandas()
+    expected = expected.sort_values("importance for yes", ascending=False)
+    found = json.loads(succeed("explain", out, "--class", "yes", "--json"))
+    assert found["class"] == "yes"
+    assert [one["effect"] for one in found["effects"]] == expected["effect"].tolist()
+    assert [one["importance"] for one in found["effects"]] == pytest.approx(
+        expected["importance for yes"].tolist()
+    )
+    assert sum(one["share"] for one in found["effects"]) == pytest.approx(1)
+    assert "log odds of yes" in flatten(succeed("explain", out, "--class", "yes"))
+
+
+def test_the_effects_of_two_classes_are_the_same(folder):
+    whole = json.loads(succeed("explain", folder / "m.dbl", "--json"))
+    for label in ("no", "yes"):
+        found = json.loads(succeed("explain", folder / "m.dbl", "--class", label, "--json"))
+        assert found == {"class": label, **whole}
+
+
 def test_info_shows_settings_classes_and_attributes(folder):
     printed = succeed("info", folder / "m.dbl")
     for text in ("DBLClassifier", "age", "number", "job", "category", "clerk"):
