@@ -97,10 +97,14 @@ class Labels:
             raise ValueError(f"y contains previously unseen labels: {shown}")
         return self._encode(factor, absent=0)
 
-    def find(self, y: Any) -> np.ndarray:
-        """Return `y` as class codes, int64, -1 where a label is none that training had."""
+    def find(self, y: Any, weights: np.ndarray | None = None) -> np.ndarray:
+        """Return `y` as class codes, int64, -1 where a label is none that training had.
+
+        Labels of rows of weight 0 may be missing.
+        """
         factor, _ = _read_labels(y)
-        _row_of_each_class(factor, np.ones(len(factor.indices), bool))  # none may be missing
+        counted = np.ones(len(factor.indices), bool) if weights is None else weights > 0
+        _row_of_each_class(factor, counted)  # none may be missing
         return self._encode(factor, absent=-1, dtype=np.dtype(np.int64))
 
     def _encode(self, factor: Factor, *, absent: int, dtype: np.dtype | None = None) -> np.ndarray:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.files import is_files
 from deepbroad.data.frequencies import Frequencies
 from deepbroad.data.labels import Labels
 from deepbroad.engine.estimate import Estimate
@@ -172,6 +173,22 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             # Whatever it takes: a limit would only hide how much all tuples need.
             prepared = self._prepare(X, y, sample_weight, threads, limit=inf, reset=False)
         return prepared.provision.estimate
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted rightly.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; files are gone through batch by batch.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        if is_files(X):
+            return self._file_accuracy(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def _prepare(
         self,

@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deepbroad.data.encoding import Encoding
-from deepbroad.data.files import is_files, open_files
+from deepbroad.data.files import TableFiles, check_named, is_files, open_files
+from deepbroad.data.labels import Labels
 from deepbroad.data.table import read_table
 from deepbroad.engine.cluster_prediction import predict_cluster
 from deepbroad.engine.cluster_reading import is_collection
@@ -26,6 +27,7 @@ class Predictor:
     classes_: np.ndarray
     n_jobs: int | None
     _encoding: Encoding
+    _labels: Labels
     _scorer: Any
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -124,17 +126,48 @@ class Predictor:
         check_is_fitted(self, "classes_")
         encoding = self._encoding
         if is_files(X):
-            files = open_files(
-                X,
-                columns=encoding.names,
-                text=encoding.text_names,
-                numbers=encoding.number_names,
-            )
-            yield from (encoding.encode(batch.table) for batch in files.batches())
+            yield from (encoding.encode(batch.table) for batch in self._open(X).batches())
         else:
             table = read_table(X)
             validate_data(self, X, reset=False, skip_check_array=True)
             yield encoding.encode(table)
+
+    def _open(
+        self, X: Any, y: str | None = None, weights: str | None = None, text: tuple[str, ...] = ()
+    ) -> TableFiles:
+        """Open files that have the attributes of the model, of the types that training had."""
+        encoding = self._encoding
+        return open_files(
+            X,
+            y=y,
+            weights=weights,
+            columns=encoding.names,
+            text=[*encoding.text_names, *text],
+            numbers=encoding.number_names,
+        )
+
+    def _open_labelled(self, X: Any, y: Any, sample_weight: Any = None) -> TableFiles:
+        """Open files that have the classes of rows, and perhaps their weights, in columns."""
+        check_is_fitted(self, "classes_")
+        check_named(y, sample_weight)
+        if y in self._encoding.names:
+            raise ValueError(f"{y!r} is an attribute of the model; name the column of its classes.")
+        # Classes that CSV would take for numbers.
+        is_text = all(isinstance(label, str) for label in self.classes_.tolist())
+        return self._open(X, y, sample_weight, text=(y,) if is_text else ())
+
+    def _file_accuracy(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return the share of the weight of rows in files whose class is predicted rightly."""
+        right = total = 0.0
+        for batch in self._open_labelled(X, y, sample_weight).batches():
+            codes = self._encoding.encode(batch.table)
+            found = self._best(codes) == self._labels.find(batch.y, batch.weights)
+            weights = np.ones(len(found)) if batch.weights is None else batch.weights
+            right += float(weights[found].sum())
+            total += float(weights.sum())
+        if not total:
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+        return right / total
 
     def _scores(self, codes: np.ndarray) -> np.ndarray:
         """Return the scores of all classes, the first being 0, (n_rows, n_classes) float64."""
@@ -149,10 +182,14 @@ class Predictor:
         return scores - scores.mean(axis=1, keepdims=True)
 
     def _labels_of(self, codes: np.ndarray) -> np.ndarray:
+        return self.classes_[self._best(codes)]
+
+    def _best(self, codes: np.ndarray) -> np.ndarray:
+        """Return the number of the most probable class of each row, the first of equals."""
         scores = self._scorer.scores(codes, self.n_jobs)
         best = scores.argmax(axis=1)
         ahead = np.take_along_axis(scores, best[:, None], axis=1)[:, 0] > 0
-        return self.classes_[np.where(ahead, best + 1, 0)]
+        return np.where(ahead, best + 1, 0)
 
     def _probabilities(self, codes: np.ndarray) -> np.ndarray:
         probabilities: np.ndarray = self._scorer.probabilities(codes, self.n_jobs)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.encoding_union import code_maps
+from deepbroad.data.files import is_files
 from deepbroad.data.frequencies import Frequencies, finest_columns
 from deepbroad.data.labels import Labels
 from deepbroad.data.source import ArraySource
@@ -53,7 +54,8 @@ class StreamedClassifier(TableClassifier):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            As for `fit`, with the same columns in every batch. A column of numbers must stay one.
+            In memory, as for `fit`, with the same columns in every batch. A column of numbers must
+            stay one.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         classes : array-like of shape (n_classes,), optional
@@ -162,6 +164,12 @@ class StreamedClassifier(TableClassifier):
     def _read_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
         """Read, check and encode a batch; also tell whether classes were announced."""
         stream = self._stream
+        if is_files(X):
+            raise TypeError(
+                "partial_fit takes a batch of rows in memory, not files. Read them yourself, for "
+                "instance with pyarrow.parquet.ParquetFile(...).iter_batches(), or give the files "
+                "to `fit`, which never holds them as a whole."
+            )
         table = read_table(X)
         validate_data(self, X, y, reset=stream is None, skip_check_array=True)
         check_consistent_length(X, y)

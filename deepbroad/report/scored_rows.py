@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deepbroad.data.files import is_files, open_files
+from deepbroad.data.files import is_files
 from deepbroad.engine.cluster_reading import is_collection
 
 # Of longer tables every second row is taken, every third, ...
@@ -62,10 +62,7 @@ def score_rows(model: Any, X: Any, y: Any, most: int = MOST_ROWS) -> ScoredRows:
         raise TypeError(
             "A report is of rows in memory or in files; compute() the collection first."
         )
-    in_files = is_files(X)
-    if in_files and not isinstance(y, str):
-        raise TypeError(f"With X in files, y is the name of a column; got {type(y).__name__}.")
-    n_total, batches = _file_batches(model, X, y) if in_files else _memory_batch(model, X, y)
+    n_total, batches = _file_batches(model, X, y) if is_files(X) else _memory_batch(model, X, y)
     stride = ceil(n_total / most)
     codes, labels, begin = [], [], 0
     for some, own in batches:
@@ -107,12 +104,6 @@ def _memory_batch(model: Any, X: Any, y: Any) -> tuple[int, Batches]:
 
 def _file_batches(model: Any, X: Any, y: str) -> tuple[int, Batches]:
     """Return how many rows files have, and their codes and classes batch by batch."""
-    encoding = model._encoding
-    if y in encoding.names:
-        raise ValueError(f"{y!r} is an attribute of the model; name the column of its classes.")
-    text = list(encoding.text_names)
-    if all(isinstance(label, str) for label in model.classes_.tolist()):
-        text.append(y)  # classes that CSV would take for numbers
-    files = open_files(X, y=y, columns=encoding.names, text=text, numbers=encoding.number_names)
-    batches = ((encoding.encode(b.table), model._labels.find(b.y)) for b in files.batches())
+    files = model._open_labelled(X, y)
+    batches = ((model._encoding.encode(b.table), model._labels.find(b.y)) for b in files.batches())
     return files.n_rows, batches

@@ -136,6 +136,50 @@ def test_probabilities_come_in_batches(folder):
     np.testing.assert_array_equal(whole, model.predict_proba(X))
 
 
+@pytest.mark.parametrize("file", ["weighted.parquet", "parts", "plain.csv"])
+def test_the_score_of_files_is_that_of_memory(folder, file):
+    model = AnJEClassifier(n=1).fit(X, TABLE.column("label"))
+    found = model.score(folder / file, "label")
+    assert found == pytest.approx(model.score(X, TABLE.column("label").to_numpy()))
+
+
+def test_scores_of_files_have_weights_and_rows_of_weight_0_are_as_if_absent(tmp_path, folder):
+    model = AnJEClassifier(n=1).fit(X, TABLE.column("label"))
+    weights = TABLE.column("weight").to_numpy()
+    expected = model.score(X, TABLE.column("label").to_numpy(), weights)
+    assert model.score(folder / "weighted.parquet", "label", "weight") == pytest.approx(expected)
+    label = pa.array(TABLE.column("label").to_pylist(), mask=weights == 0)
+    hidden = TABLE.drop_columns(["label"]).append_column("label", label)
+    pq.write_table(hidden, tmp_path / "hidden.parquet")
+    assert model.score(tmp_path / "hidden.parquet", "label", "weight") == pytest.approx(expected)
+    none = TABLE.drop_columns(["weight"]).append_column("weight", pa.array(np.zeros(700)))
+    pq.write_table(none, tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        model.score(tmp_path / "none.parquet", "label", "weight")
+
+
+def test_classes_that_csv_takes_for_numbers_are_scored_as_text(tmp_path):
+    pa_csv.write_csv(pa.table({"a": ["u", "v"] * 4, "y": ["01", "2"] * 4}), tmp_path / "t.csv")
+    model = AnJEClassifier(n=1).fit(np.array([["u"], ["v"]]), ["01", "2"])
+    renamed = AnJEClassifier(n=1).fit(pa.table({"a": ["u", "v"]}), ["01", "2"])
+    assert renamed.score(tmp_path / "t.csv", "y") == 1.0
+    with pytest.raises(ValueError, match="has no column 'x0'"):
+        model.score(tmp_path / "t.csv", "y")
+
+
+def test_a_score_of_files_wants_a_name_of_a_column(folder):
+    model = AnJEClassifier(n=1).fit(X, TABLE.column("label"))
+    with pytest.raises(TypeError, match="y is the name of one of their columns"):
+        model.score(folder / "plain.parquet", TABLE.column("label"))
+    with pytest.raises(ValueError, match="'count' is an attribute of the model"):
+        model.score(folder / "plain.parquet", "count")
+
+
+def test_a_batch_in_files_is_refused_with_advice(folder):
+    with pytest.raises(TypeError, match=r"partial_fit takes .*memory.* or give the files to `fit`"):
+        AnJEClassifier(n=1).partial_fit(folder / "plain.parquet", "label")
+
+
 def test_an_estimate_counts_no_memory_for_rows(folder):
     model = DBLClassifier(n=2, alpha=0.1, orders="exact")
     found = model.estimate(folder / "plain.parquet", "label")

@@ -182,6 +182,6 @@ def test_bad_rows_are_refused(three, tmp_path):
         write_report(model, X, y[1:], tmp_path / "r.html")
     with pytest.raises(ValueError, match="right column"):
         write_report(model, X[:1], ["dog"], tmp_path / "r.html")
-    with pytest.raises(TypeError, match="name of a column"):
+    with pytest.raises(TypeError, match="name of one of their columns"):
         write_report(model, tmp_path / "rows.csv", y, tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()
