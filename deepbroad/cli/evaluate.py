@@ -108,7 +108,7 @@ def make_model(name: str) -> Any:
 
 def read_rows(files: Any, target: str, categorical: list[str]) -> tuple[pa.Table, np.ndarray]:
     """Return attributes and classes; columns that are categories come as text."""
-    X, y = open_files(files, y=target).read()
+    X, y = open_files(files, y=target, categories=[target]).read()
     if y is None or y.null_count:
         raise ValueError(f"Some rows have no {target}; leave them out of the table.")
     for name in categorical:

@@ -66,6 +66,10 @@ class NumericFile(TableFile):
                     batch = batch.set_column(batch.column_names.index(name), name, numbers)
             yield batch
 
+    def count_rows(self) -> int:
+        """Return how many rows there are."""
+        return self._file.count_rows()
+
     def split(self, rows: int) -> "Sequence[TableFile]":
         """Return parts that can be read apart."""
         parts = self._file.split(rows)

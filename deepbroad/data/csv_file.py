@@ -46,6 +46,15 @@ class CsvTable(TableFile):
         except pa.ArrowInvalid as error:
             raise self._explain(error) from error
 
+    def count_rows(self) -> int:
+        """Return how many rows there are, whatever types their values have."""
+        first = self.names[:1]
+        try:
+            with open_csv(Path(str(self)), dict.fromkeys(first, pa.string()), first) as reader:
+                return sum(batch.num_rows for batch in reader)
+        except pa.ArrowInvalid as error:
+            raise self._explain(error) from error
+
     def _explain(self, error: pa.ArrowInvalid) -> ValueError:
         """Return an error that says what to do about a value of another type than the first."""
         found = _CONVERSION.search(str(error))
@@ -54,8 +63,8 @@ class CsvTable(TableFile):
         name = self.names[int(found[1])]
         return ValueError(
             f"{self.path}: column {name!r} began with values of type {found[2]}, but has "
-            f"{found[3].strip()}. Name it in `categorical_features` to have it read as text, or "
-            "correct the file"
+            f"{found[3].strip()}. Name it in `categorical_features` (--categorical) to have it "
+            "read as text, in --numeric to have such values missing, or correct the file"
         )
 
 
@@ -69,7 +78,7 @@ def infer_types(
 
     Whole numbers become floats, unless they are in `exact`: the next rows may have fractions, and
     to cut points they are the same. Those of `text` become text, and those of `categories` if not
-    all their values have the type of the first.
+    all their values have the type of the first; whole numbers among which are fractions are floats.
     """
     types = _read_types(paths[0], dict.fromkeys(text, pa.string()))
     for path in paths:
@@ -81,7 +90,10 @@ def infer_types(
         for name, kind in types.items()
     }
     doubtful = [name for name in categories if types.get(name, pa.string()) != pa.string()]
-    return types | dict.fromkeys(_find_mixed(paths, types, doubtful), pa.string())
+    mixed = _find_mixed(paths, types, doubtful)
+    whole = [name for name in mixed if pa.types.is_integer(types[name])]
+    types |= dict.fromkeys(mixed, pa.string()) | dict.fromkeys(whole, pa.float64())
+    return types | dict.fromkeys(_find_mixed(paths, types, whole), pa.string())
 
 
 def open_csv(

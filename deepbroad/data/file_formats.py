@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 # Parquet's column chunks are read through buffers of this size, one for each column, instead of
 # whole: a row group often has a million rows.
 _BUFFER = 2**16
+# Rows of a column at a time, to count them.
+_COUNTED_ROWS = 2**16
 
 
 class TableFile(ABC):
@@ -46,6 +48,12 @@ class TableFile(ABC):
     @abstractmethod
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns, at most `rows` rows at a time, always in the same order."""
+
+    def count_rows(self) -> int:
+        """Return how many rows there are; a file that does not say so is gone through."""
+        if self.n_rows is not None:
+            return self.n_rows
+        return sum(batch.num_rows for batch in self.batches(self.names[:1], _COUNTED_ROWS))
 
     def split(self, rows: int) -> "Sequence[TableFile]":
         """Return parts that can be read apart, of about `rows` rows where the format allows."""

@@ -84,8 +84,8 @@ class TableFiles:
         """How many rows there are; files that do not say so are gone through once."""
         for i, file in enumerate(self.files):
             if self._counts[i] is None:
-                for _ in self._read(i, list(file.names[:1]), BATCH_ROWS):
-                    pass
+                file.check_unchanged()
+                self._counts[i] = file.count_rows()
         return sum(count for count in self._counts if count is not None)
 
     def batches(self, rows: int | None = None) -> Iterator[FileBatch]:
@@ -200,7 +200,7 @@ def open_files(
     TableFiles
     """
     chosen = X if isinstance(X, ChosenFiles) else ChosenFiles(X)
-    exact = [name for name in (y, weights) if name is not None]
+    exact = [] if y is None else [y]
     if y is not None and y == weights:
         raise ValueError(f"column {y!r} cannot hold both the classes and the weights of rows")
     text = [*text, *chosen.numeric]  # so that CSV holds what is no number

@@ -53,6 +53,14 @@ class SketchRules(NamedTuple):
     capacity: int = 2**16
     value_bytes: float = np.inf
 
+    def named_categories(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that the user calls categories.
+
+        They are text in CSV where their values are not all of one type.
+        """
+        chosen = [] if self.categorical is None else np.flatnonzero(self.categorical).tolist()
+        return [names[i] for i in chosen]
+
 
 class Fitted(NamedTuple):
     """What makes codes of a table and of its labels."""

@@ -3,6 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,18 @@ class FilesTable(ClusterTable):
     def __init__(self, cluster: Cluster, X: Any, y: Any, sample_weight: Any) -> None:
         super().__init__(cluster)
         check_named(y, sample_weight)
-        self._files = open_files(X, y=y, weights=sample_weight)
+        # Types of labels are not looked for in all rows, as where the files are local: no worker
+        # would help.
+        self._open = partial(open_files, X, y=y, weights=sample_weight)
+        self._files = self._open()
         self.names = self._files.names
+
+    def sketch(self, rules: SketchRules) -> TableSketch:
+        """Return what is seen of all rows."""
+        named = rules.named_categories(self.names)
+        if named:
+            self._files = self._open(categories=named)
+        return super().sketch(rules)
 
     def _batches(self) -> tuple[Callable[..., Iterable[FileBatch]], list[list[Any]]]:
         whole = self._files

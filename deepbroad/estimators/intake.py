@@ -151,16 +151,16 @@ class FileRows(SketchedRows):
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_named(y, sample_weight)
+        self._y: str = y
         self._open = partial(open_files, X, y=y, weights=sample_weight)
-        self._files = self._open()
+        # Labels are text in CSV where they are not all of one type.
+        self._files = self._open(categories=[y])
         self.names = self._files.names
 
     def _sketch(self, rules: SketchRules, threads: Threads) -> TableSketch:
-        chosen = rules.categorical
-        if chosen is not None and chosen.any():
-            # What is named a category is text in CSV where its values are not of one type.
-            named = [self.names[i] for i in np.flatnonzero(chosen).tolist()]
-            self._files = self._open(categories=named)
+        named = rules.named_categories(self.names)
+        if named:
+            self._files = self._open(categories=[self._y, *named])
         return sketch_files(self._files, rules, threads)
 
     def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:

@@ -52,6 +52,18 @@ def test_numbers_that_begin_a_file_may_be_followed_by_words(tmp_path):
     assert "long" not in X.column_names
 
 
+def test_labels_may_begin_as_numbers_and_go_on_as_words(tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for label, part in loans().replace({"paid": {"yes": "1"}}).groupby("paid"):
+        part.to_csv(parts / f"{label}.csv", index=False)
+    fit = ("--target", "paid", "--model", "anje", "-n", 1, "-o", tmp_path / "m.dbl")
+    succeed("fit", parts, *fit)
+    assert deepbroad.load(tmp_path / "m.dbl").classes_.tolist() == ["1", "no"]
+    succeed("evaluate", parts, "--target", "paid", "--models", "anje1", "--cv", 2)
+    succeed("report", tmp_path / "m.dbl", parts, "--target", "paid", "-o", tmp_path / "r.html")
+
+
 def test_a_column_of_words_alone_is_still_no_number(tmp_path):
     loans().to_csv(tmp_path / "t.csv", index=False)
     model = deepbroad.AnJEClassifier(n=1).fit(tmp_path / "t.csv", "paid")

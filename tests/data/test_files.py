@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad.data import csv_file
+from deepbroad.data.chosen_files import ChosenFiles
 from deepbroad.data.files import is_files, open_files
 from tests.data.typed_tables import PLAIN, cases, write
 
@@ -178,7 +179,7 @@ class TestCsv:
         with pytest.raises(
             ValueError,
             match=r"t\.csv: column 'a' began with values of type double, but has .*'zz'. Name it "
-            "in `categorical_features` to have it read as text",
+            r"in `categorical_features` \(--categorical\) to have it read as text",
         ):
             rows_of(open_files(path, y="c"))
 
@@ -189,6 +190,22 @@ class TestCsv:
             ValueError, match=r"2\.csv: column 'b' began with values of type double"
         ):
             rows_of(open_files(tmp_path))
+
+    def test_an_error_about_a_type_says_what_helps(self, tmp_path):
+        path = self.write(tmp_path, "a,c", *["1,2"] * 30, "zz,2")
+        with pytest.raises(ValueError, match=r"categorical_features` .* in --numeric"):
+            rows_of(open_files(path, y="c"))
+        assert set(rows_of(open_files(path, y="c", categories=["a"]))[0][0]) == {"1", "zz"}
+        assert set(rows_of(open_files(ChosenFiles(path, (), ("a",)), y="c"))[0][0]) == {1, None}
+
+    def test_whole_weights_may_go_on_with_fractions(self, tmp_path):
+        path = self.write(tmp_path, "a,w", *["1,2"] * 30, "2,0.5")
+        assert rows_of(open_files(path, weights="w"))[2] == [2.0] * 30 + [0.5]
+
+    def test_rows_are_counted_whatever_they_hold(self, tmp_path):
+        path = self.write(tmp_path, "a,c", *["1,2"] * 30, "zz,2")
+        assert open_files(path, y="c").n_rows == 31
+        assert open_files(ChosenFiles(path, (), ("a",)), y="c").n_rows == 31
 
     def test_text_is_text_whatever_it_looks_like(self, tmp_path):
         path = self.write(tmp_path, "a,b", "007,1", "x,2")

@@ -127,6 +127,14 @@ def test_folders_are_read_by_workers(client, frame, tmp_path):
     assert_alike(model, expected, frame)
 
 
+def test_named_categories_may_change_their_type_in_csv(client, frame, tmp_path):
+    for i, part in enumerate([frame.iloc[:250], frame.iloc[250:]]):
+        part.assign(flag=["1", "two"][i]).to_csv(tmp_path / f"{i}.csv", index=False)
+    options = {"n": 1, "categorical_features": ["flag"]}
+    model = AnJEClassifier(**options).fit(tmp_path, "class", "weight")
+    assert model.attributes_["flag"] == ["1", "two"]
+
+
 def test_predictions_are_as_lazy_as_the_frame(client, frame):
     model = AnJEClassifier(n=2).fit(attributes(frame), frame["class"])
     X = in_partitions(attributes(frame))

@@ -213,6 +213,24 @@ def test_columns_are_named(folder, y, sample_weight, error, message):
         AnJEClassifier().fit(folder / "plain.parquet", y, sample_weight=sample_weight)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "classes"),
+    [
+        (["1", "2"], ["two", "2"], ["1", "2", "two"]),
+        (["two", "2"], ["1", "2"], ["1", "2", "two"]),
+        (["1", "2"], ["1.0", "2.0"], [1, 2]),
+        (["1", "2"], ["1.0", "two"], ["1", "1.0", "2", "two"]),
+        (["true", "false"], ["true", "maybe"], ["false", "maybe", "true"]),
+    ],
+)
+def test_labels_of_csv_files_may_change_their_type(tmp_path, first, second, classes):
+    for name, labels in (("1.csv", first), ("2.csv", second)):
+        lines = [f"{label},{value}" for label, value in zip(labels * 8, "uv" * 8, strict=True)]
+        (tmp_path / name).write_text("\n".join(["y,a", *lines]) + "\n")
+    model = AnJEClassifier(n=1).fit(tmp_path, "y")
+    assert model.classes_.tolist() == classes
+
+
 def test_a_file_of_one_class_is_refused(tmp_path):
     pq.write_table(pa.table({"a": [1, 2, 3], "y": ["x", "x", "x"]}), tmp_path / "one.parquet")
     with pytest.raises(ValueError, match="needs at least 2 classes"):
