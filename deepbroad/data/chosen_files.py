@@ -49,6 +49,7 @@ class NumericFile(TableFile):
         super().__init__(file.path)
         self._file, self._numeric, self._likely = file, tuple(numeric), tuple(likely)
         self.n_rows = file.n_rows
+        self.decimal_point = file.decimal_point
 
     @property
     def names(self) -> list[str]:
@@ -61,7 +62,7 @@ class NumericFile(TableFile):
             for name in (*self._numeric, *self._likely):
                 if name not in columns or not _is_text(batch[name].type):
                     continue
-                numbers = read_numbers(batch[name])
+                numbers = read_numbers(batch[name], self.decimal_point)
                 if name in self._numeric or numbers.null_count < len(numbers):
                     batch = batch.set_column(batch.column_names.index(name), name, numbers)
             yield batch
@@ -80,13 +81,15 @@ class NumericFile(TableFile):
         self._file.check_unchanged()
 
 
-def read_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+def read_numbers(texts: pa.ChunkedArray, decimal_point: str = ".") -> pa.ChunkedArray:
     """Return the numbers that texts say, missing where they say none.
 
     >>> read_numbers(pa.chunked_array([["1", " 2.5 ", "?", "-3e2", None]])).to_pylist()
     [1.0, 2.5, None, -300.0, None]
     """
     plain = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    if decimal_point != ".":
+        plain = pc.replace_substring(plain, decimal_point, ".")
     is_number = pc.match_substring_regex(plain, _NUMBER)
     return pc.if_else(is_number, plain, pa.scalar(None, pa.string())).cast(pa.float64())
 

@@ -9,12 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from deepbroad.data.csv_dialect import sniff_dialect, wrong_encoding
 from deepbroad.data.file_formats import TableFile, slices
 
 # The types of columns are inferred from the first block. Arrow reads some blocks ahead: of 4 MiB
 # they took 160 MB on a table of 21 columns, of 1 MiB 90.
 _BLOCK = 2**20
-_CONVERSION = re.compile(r"column #(\d+).*?conversion error to ([\w\[\]]+): (.*)", re.DOTALL)
+# Of text there is no such error but for bytes that are none.
+_CONVERSION = re.compile(
+    r"column #(\d+).*?conversion error to (?!string)([\w\[\]]+): (.*)", re.DOTALL
+)
 
 
 class CsvTable(TableFile):
@@ -30,6 +34,7 @@ class CsvTable(TableFile):
     def __init__(self, path: Path, types: dict[str, pa.DataType]) -> None:
         super().__init__(path)
         self._types = types
+        self.decimal_point = sniff_dialect(path).decimal_point
         self._names = list(_read_types(path, {}))
 
     @property
@@ -100,13 +105,14 @@ def open_csv(
     path: Path, types: dict[str, pa.DataType], columns: Sequence[str] | None = None
 ) -> pa.csv.CSVStreamingReader:
     """Open a CSV file, compressed or not, for reading in batches."""
-    separator = "\t" if ".tsv" in path.suffixes else ","
+    dialect = sniff_dialect(path)
     return pa.csv.open_csv(
         pa.input_stream(str(path), compression="detect"),
         pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
-        pa.csv.ParseOptions(delimiter=separator),
+        pa.csv.ParseOptions(delimiter=dialect.delimiter),
         pa.csv.ConvertOptions(
             column_types=types,
+            decimal_point=dialect.decimal_point,
             strings_can_be_null=True,
             include_columns=None if columns is None else list(columns),
             include_missing_columns=True,
@@ -114,7 +120,9 @@ def open_csv(
     )
 
 
-def _refusal(path: Any, error: pa.ArrowInvalid) -> ValueError:
+def _refusal(path: Any, error: Exception) -> ValueError:
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+        return wrong_encoding(path, "latin1")
     return ValueError(f"{path} cannot be read as CSV: {error}. Correct or convert it")
 
 
@@ -124,7 +132,7 @@ def _read_types(path: Path, types: dict[str, pa.DataType]) -> dict[str, pa.DataT
         with open_csv(path, types) as reader:
             names = reader.schema.names
             found = dict(zip(names, reader.schema.types, strict=True))
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise _refusal(path, error) from error
     if len(found) < len(names):
         raise ValueError(f"column names must differ: {path} has {names[:20]}")
@@ -139,7 +147,7 @@ def _find_types(path: Path, names: list[str]) -> dict[str, pa.DataType]:
             for name in set(names) - set(found):
                 values = batch.column(name).drop_null()
                 if len(values):
-                    found[name] = _type_of(values)
+                    found[name] = _type_of(values, sniff_dialect(path).decimal_point)
             if len(found) == len(names):
                 break
     return found
@@ -166,9 +174,10 @@ def _find_mixed(
     return mixed
 
 
-def _type_of(values: pa.Array) -> pa.DataType:
+def _type_of(values: pa.Array, decimal_point: str) -> pa.DataType:
     """Return the type that CSV gives to some texts."""
     buffer = io.BytesIO()
     pa.csv.write_csv(pa.table({"x": values}), buffer)
     buffer.seek(0)
-    return pa.csv.read_csv(buffer).schema.field("x").type
+    options = pa.csv.ConvertOptions(decimal_point=decimal_point)
+    return pa.csv.read_csv(buffer, convert_options=options).schema.field("x").type

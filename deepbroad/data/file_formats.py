@@ -32,9 +32,12 @@ class TableFile(ABC):
     ----------
     n_rows : int or None
         None where only reading tells.
+    decimal_point : str
+        What numbers have in texts.
     """
 
     n_rows: int | None = None
+    decimal_point = "."
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

@@ -219,7 +219,8 @@ def open_files(
         raise ValueError(f"column names must differ: {files[0]} has {known[:20]}")
     for name in (y, weights, *(columns or ()), *chosen.drop, *chosen.numeric):
         if name is not None and name not in known:
-            raise ValueError(f"{files[0]} has no column {name!r}; it has {known[:20]}")
+            single = ", a single one. Are commas between its values?" if len(known) == 1 else ""
+            raise ValueError(f"{files[0]} has no column {name!r}; it has {known[:20]}{single}")
     names = columns or [name for name in known if name not in (y, weights, *chosen.drop)]
     if not names:
         raise ValueError(f"{files[0]} has no columns beside {known}; a model needs attributes")
