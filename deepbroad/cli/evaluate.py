@@ -19,6 +19,7 @@ from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import CLASSES, create_model
 from deepbroad.cli.table import TableArgument
 from deepbroad.data.files import open_files
+from deepbroad.data.labels import LabelError, Labels
 from deepbroad.experiments.methods import make_forest
 from deepbroad.measures import measure
 
@@ -41,8 +42,17 @@ class Scheme(NamedTuple):
             )
         return cls(int(found[1] or 1), int(found[2]))
 
+    def __str__(self) -> str:
+        return str(self.folds) if self.rounds == 1 else f"{self.rounds}x{self.folds}"
+
     def splits(self, y: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield training and test rows; every class is divided alike."""
+        most = int(np.unique(y, return_counts=True)[1].max())
+        if self.folds > most:
+            raise ValueError(
+                f"--cv {self} wants {self.folds} folds, and no class has more than {most} rows; "
+                f"give at most {most}."
+            )
         for round_ in range(self.rounds):
             folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed + round_)
             yield from folds.split(np.zeros(len(y)), y)
@@ -106,9 +116,10 @@ def make_model(name: str) -> Any:
     return create_model(found[1], {"n": int(found[2]) if found[2] else None})
 
 
-def read_rows(files: Any, target: str, categorical: list[str]) -> tuple[pa.Table, np.ndarray]:
+def read_rows(given: Any, target: str, categorical: list[str]) -> tuple[pa.Table, np.ndarray]:
     """Return attributes and classes; columns that are categories come as text."""
-    X, y = open_files(files, y=target, categories=[target]).read()
+    files = open_files(given, y=target, categories=[target])
+    X, y = files.read()
     if y is None or y.null_count:
         raise ValueError(f"Some rows have no {target}; leave them out of the table.")
     for name in categorical:
@@ -117,6 +128,10 @@ def read_rows(files: Any, target: str, categorical: list[str]) -> tuple[pa.Table
         X = X.set_column(X.column_names.index(name), name, X[name].cast(pa.string()))
     labels = y.cast(y.type.value_type) if pa.types.is_dictionary(y.type) else y
     found = labels.to_numpy()
+    try:
+        Labels.fit(found)
+    except LabelError as error:
+        raise ValueError(f"{files}: column {target!r} cannot be the classes: {error}") from error
     return X, found.astype(str) if found.dtype == object else found
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
+from deepbroad.cli.table import name_pipe
+
 # What a user can do something about; anything else is a bug, and its traceback is wanted.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, FloatingPointError)
 
@@ -41,7 +43,7 @@ def plainly(command: Command) -> Command:
                 if options.get("debug"):
                     traceback.print_exc(file=sys.stderr)
                 else:
-                    message = str(error) or type(error).__name__
+                    message = name_pipe(str(error)) or type(error).__name__
                     console.print(f"Error: {message}", style="red", markup=False, highlight=False)
                 raise typer.Exit(1) from None
 
@@ -50,4 +52,6 @@ def plainly(command: Command) -> Command:
 
 def _show_warning(console: Console, message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning without the line of code that it came from."""
-    console.print(f"Warning: {message}", style="yellow", markup=False, highlight=False)
+    console.print(
+        f"Warning: {name_pipe(str(message))}", style="yellow", markup=False, highlight=False
+    )

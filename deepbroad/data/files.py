@@ -100,7 +100,7 @@ class TableFiles:
         for i in range(len(self.files)):
             for batch in self._read(i, columns, rows):
                 seen = True
-                yield self._split(batch)
+                yield self._split(self.files[i], batch)
         if not seen:
             raise ValueError(f"{self.files[0]} holds no rows; give files that do")
         # Arrow's allocator keeps what it freed, which would count as memory of this process.
@@ -130,12 +130,22 @@ class TableFiles:
             raise changed(file)
         self._counts[i] = count
 
-    def _split(self, batch: pa.Table) -> FileBatch:
+    def _split(self, file: TableFile, batch: pa.Table) -> FileBatch:
         weights = None
         if self.weights is not None:
-            weights = read_weights(batch[self.weights].to_numpy(), len(batch), is_part=True)
+            try:
+                weights = read_weights(batch[self.weights].to_numpy(), len(batch), is_part=True)
+            except ValueError as error:
+                raise ValueError(
+                    f"{file}: column {self.weights!r} holds weights, which are numbers of 0 or "
+                    f"more: {error}"
+                ) from error
         y = None if self.y is None else batch[self.y]
         return FileBatch(read_table(batch.select(list(self.names))), y, weights)
+
+    def __str__(self) -> str:
+        more = len(self.files) - 1
+        return f"{self.files[0]}" + (f" and {more:,} more files" if more else "")
 
     def __repr__(self) -> str:
         return f"TableFiles({len(self.files)} files, {len(self.names)} attributes)"

@@ -1,13 +1,13 @@
 """The classes of a training table, and labels as class codes."""
 
 from collections.abc import Callable
+from math import isinf
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from deepbroad.data.column import column_from_numpy
 from deepbroad.data.factor import Factor
@@ -17,6 +17,10 @@ from deepbroad.data.value import Identity, from_json, identify, sort_key, to_jso
 _PLAIN_KINDS = "biufUSMm"
 # A few letters of a hostile file must not ask for strings of a gigabyte each.
 _MAX_BYTES = 2**26
+
+
+class LabelError(ValueError):
+    """Labels that are missing, or no classes."""
 
 
 class Labels:
@@ -69,7 +73,7 @@ class Labels:
         rows = _row_of_each_class(factor, counted)
         if not rows:
             raise ValueError("y has no labels: every row has weight 0")
-        _refuse_numbers(list(rows))
+        _refuse_fractions(list(rows))
         values = take(np.fromiter(rows.values(), dtype=np.intp))
         try:
             classes = np.unique(values)
@@ -190,7 +194,7 @@ def _row_of_each_class(factor: Factor, counted: np.ndarray) -> dict[Identity, in
     absent = [level is None for level in factor.levels] + [True]
     missing = int(np.array(absent)[factor.indices[counted_rows]].sum())
     if missing:
-        raise ValueError(
+        raise LabelError(
             f"Input y contains NaN: {missing} of {len(counted_rows)} labels are missing. Leave "
             "out those rows, or give them a label of their own"
         )
@@ -198,13 +202,18 @@ def _row_of_each_class(factor: Factor, counted: np.ndarray) -> dict[Identity, in
     return {level: i for level, i in found if level is not None and i >= 0}
 
 
-def _refuse_numbers(labels: list[Identity]) -> None:
-    """Raise scikit-learn's error if `labels` are numbers with fractions or infinities."""
+def _refuse_fractions(labels: list[Identity]) -> None:
+    """Raise LabelError if `labels` are numbers with fractions or infinities."""
     if not all(isinstance(label, bool | int | float) for label in labels):
         return
     # Whole numbers are ints by now, so any float left is a fraction or an infinity.
-    numbers = np.array([label for label in labels if isinstance(label, float)])
-    if np.isinf(numbers).any():
-        raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
-    if len(numbers):
-        check_classification_targets(numbers)
+    numbers = [label for label in labels if isinstance(label, float)]
+    if any(isinf(number) for number in numbers):
+        raise LabelError("Input y contains infinity or a value too large for dtype('float64').")
+    if numbers:
+        # The first words are scikit-learn's, which its checks look for.
+        raise LabelError(
+            "Unknown label type: continuous. The labels are numbers with fractions, such as "
+            f"{' and '.join(map(repr, numbers[:2]))}, which looks like regression; a classifier "
+            "needs classes, for instance bins of these numbers"
+        )

@@ -17,7 +17,7 @@ from deepbroad.data.column import PLURAL, Column
 from deepbroad.data.encoding import Encoding, warn_of_stray_text
 from deepbroad.data.factor import Quantity
 from deepbroad.data.files import TableFiles
-from deepbroad.data.labels import Labels
+from deepbroad.data.labels import LabelError, Labels
 from deepbroad.data.number_sketch import NumberSketch
 from deepbroad.data.table import Table
 from deepbroad.data.target import ClassSketch, Target
@@ -317,5 +317,11 @@ def sketch_files(
     """Return what is seen of all rows of some files, in one pass."""
     sketch = TableSketch(files.names, rules)
     for table, y, weights in files.batches():
-        sketch.merge(sketch_table(table, y, weights, rules, threads))
+        try:
+            part = sketch_table(table, y, weights, rules, threads)
+        except LabelError as error:
+            raise LabelError(
+                f"{files}: column {files.y!r} cannot be the classes: {error}"
+            ) from error
+        sketch.merge(part)
     return sketch

@@ -1,5 +1,6 @@
 """Any table that people have, as columns by name: nothing is copied before it is asked for."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ class Table:
                 f"Found array with 0 sample(s) (shape=(0, {self.n_columns})) while a minimum of "
                 "1 is required."
             )
+        _check_names(self.names)
 
     @property
     def n_columns(self) -> int:
@@ -89,8 +91,9 @@ def read_table(X: Any) -> Table:
         return _read_arrow(X)
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"column names must differ: {error}") from None
+    except nw.exceptions.DuplicateError:
+        _check_names(list(X.columns))
+        raise
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"{type(X).__module__}.{type(X).__name__} is lazy: call .collect() (polars) or "
@@ -106,6 +109,17 @@ def read_table(X: Any) -> Table:
     if hasattr(X, "__arrow_c_stream__"):
         return _read_arrow(pa.table(X))
     return _read_array(X)
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    """Raise ValueError if two columns have the same name."""
+    if len(set(names)) == len(names):
+        return
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    raise ValueError(
+        f"column names must differ: {', '.join(map(repr, repeated[:5]))} is there twice or more. "
+        "Rename or leave out all but one"
+    )
 
 
 def _read_frame(frame: nw.DataFrame[Any]) -> Table:

@@ -244,6 +244,10 @@ class KeptJournal(Journal):
         )
 
 
+# Parts of a problem that mean nothing to people.
+_ABOUT_ROWS = ("values", "attributes", "data")
+
+
 def describe_difference(theirs: Any, ours: Mapping[str, Any]) -> str:
     """Return in words in what two problems differ."""
     if not isinstance(theirs, dict):
@@ -252,6 +256,8 @@ def describe_difference(theirs: Any, ours: Mapping[str, Any]) -> str:
         other = theirs.get(name)
         if isinstance(value, dict) and isinstance(other, dict) and value != other:
             return describe_difference(other, value)
+        if other != value and name in _ABOUT_ROWS:
+            return "other rows, labels or weights"
         if other != value:
             return f"{name}={other!r:.60}, not {value!r:.60}"
     return "more parts"

@@ -95,8 +95,8 @@ class Provider:
         if (needed := self._unavoidable()) > self.limit:
             raise MemoryError(
                 f"To read and code this table takes about {format_bytes(needed)} by itself and "
-                f"memory_limit allows {format_bytes(self.limit)}. Use fewer rows or columns, or "
-                "raise memory_limit."
+                f"memory_limit allows {format_bytes(self.limit)}. Raise memory_limit, or use fewer "
+                "rows or columns."
             )
         if wish.terms is not None:
             return self._insist(self._plan(*self._pick(wish.terms)))

@@ -29,6 +29,8 @@ from deepbroad.kernels.threads import Threads
 SKETCHED, MOST_SKETCHED = 0.125, 2e9
 # Share that the values of categories may take: an identifier of every row would have no end.
 VALUES = 0.25
+# Bytes that they may have always: where even these are too many, no column is to blame.
+LEAST_VALUES = 2**20
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class SketchedRows(Rows):
             select_categorical(wants.categorical_features, self.names),
             ignored_classes(wants.class_weight),
             number_capacity(min(SKETCHED * wants.limit, MOST_SKETCHED), len(self.names)),
-            VALUES * wants.limit,
+            max(VALUES * wants.limit, LEAST_VALUES),
         )
         encoding, target = self._sketch(rules, threads).finish(
             partial(class_factors, wants.class_weight), wants.count_levels

@@ -79,6 +79,24 @@ def test_errors_are_sentences(table, arguments, message):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("folds", ["200", "5x200", "301"])
+def test_more_folds_than_rows_are_refused(table, folds):
+    result = run("evaluate", table, "--target", "paid", "--models", "anje1", "--cv", folds)
+    assert result.exit_code == 1
+    most = loans()["paid"].value_counts().max()
+    expected = f"--cv {folds} wants {folds[-3:]} folds, and no class has more than {most} rows"
+    assert expected in flatten(result.output)
+
+
+def test_numbers_are_no_classes(tmp_path):
+    loans().assign(paid=lambda t: t["age"] / 7).to_csv(tmp_path / "t.csv", index=False)
+    for command in ("fit", "evaluate"):
+        result = run(command, tmp_path / "t.csv", "--target", "paid")
+        assert result.exit_code == 1
+        assert "column 'paid' cannot be the classes" in flatten(result.output)
+        assert "regression" in flatten(result.output)
+
+
 def test_rows_without_a_class_are_refused(tmp_path):
     loans().assign(paid=lambda t: t["paid"].where(t.index > 3)).to_parquet(tmp_path / "t.parquet")
     result = run("evaluate", tmp_path / "t.parquet", "--target", "paid")

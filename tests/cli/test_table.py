@@ -1,12 +1,16 @@
 """Tables come through a pipe too."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from deepbroad.cli import app
-from tests.cli.commands import loans, succeed
+from tests.cli.commands import flatten, loans, succeed
 
 
 def test_a_pipe_is_as_good_as_a_file(tmp_path, monkeypatch):
@@ -32,3 +36,25 @@ def test_a_pipe_is_as_good_as_a_file(tmp_path, monkeypatch):
     pipe("report", model, "-", "--target", "paid", "-o", tmp_path / "r.html")
     assert "on stdin.csv" in (tmp_path / "r.html").read_text("utf-8")
     assert list(Path(tmp_path / "spool").iterdir()) == []
+
+
+def test_an_empty_pipe_is_refused():
+    result = CliRunner().invoke(app, ["fit", "-", "--target", "y"], input="")
+    assert result.exit_code == 2
+    assert "Nothing came through the pipe" in flatten(result.output)
+
+
+@pytest.mark.parametrize("arguments", [["--target", "y"], []])
+def test_a_wrong_call_leaves_no_scratch_file(tmp_path, arguments):
+    command = [sys.executable, "-c", "from deepbroad.cli import app; app()", "fit", "-", *arguments]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    text = "" if arguments else "a,y"
+    done = subprocess.run(command, input=text, text=True, capture_output=True, env=environment)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_name_the_pipe_and_no_scratch_file():
+    result = CliRunner().invoke(app, ["fit", "-", "--target", "y"], input="a,y\n")
+    assert result.exit_code == 1
+    assert "Error: the pipe holds no rows" in flatten(result.output)

@@ -299,8 +299,15 @@ def test_weights_of_a_batch_may_all_be_zero_but_not_negative_or_missing(tmp_path
         path = write(tmp_path / "t", pa.table({"a": [1, 2], "w": [0.0, bad]}), "parquet", [], 1)
         batches = open_files(path, weights="w").batches(1)
         assert next(batches).weights.tolist() == [0.0]
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"column 'w' holds weights.*{message}"):
             next(batches)
+
+
+def test_weights_that_are_no_numbers_are_refused_by_name(tmp_path):
+    path = write(tmp_path / "t", pa.table({"a": [1, 2], "w": ["low", "high"]}), "csv", [], 1)
+    message = r"csv: column 'w' holds weights, which are numbers of 0 or more: .*'low'"
+    with pytest.raises(ValueError, match=message):
+        next(open_files(path, weights="w").batches())
 
 
 def test_what_is_a_table_in_files_is_told_from_what_is_not():

@@ -222,7 +222,16 @@ def test_names_are_text_and_columns_are_found_by_position():
         (pl.DataFrame(), ValueError, r"0 feature\(s\) \(shape=\(0, 0\)\) while"),
         (np.ones((2, 1)) * 1j, ValueError, "Complex data not supported"),
         ([[1], [2, 3]], ValueError, "inhomogeneous"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "column names must differ"),
+        (
+            pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]),
+            ValueError,
+            r"column names must differ: 'a' is there twice or more. Rename",
+        ),
+        (
+            pa.Table.from_arrays([pa.array([1])] * 3, ["a", "b", "a"]),
+            ValueError,
+            r"column names must differ: 'a' is there twice or more. Rename",
+        ),
     ],
 )
 def test_what_is_no_table_is_refused_in_the_words_of_scikit_learn(X, error, message):

@@ -126,7 +126,9 @@ def test_another_problem_is_refused_and_the_difference_named(tmp_path):
     minimise(open_journal(tmp_path), stop=2)
     with pytest.raises(CheckpointError, match=r"alpha=1\.0, not 2\.0\. Take another folder"):
         open_journal(tmp_path, parameters={"alpha": 2.0})
-    with pytest.raises(CheckpointError, match=r"data=None, not 'ab'"):
+    with pytest.raises(
+        CheckpointError, match=r"it has other rows, labels or weights\. Take another"
+    ):
         open_journal(tmp_path, data="ab")
 
 

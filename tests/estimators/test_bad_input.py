@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -136,8 +137,9 @@ def test_lazy_tables_are_refused_with_advice():
 def test_columns_of_the_same_name_are_refused():
     X, y = mixed_table(20)
     X.columns = ["same", "same", "heavy", "length"]
-    with pytest.raises(ValueError, match="names must differ"):
-        AnJEClassifier().fit(X, y)
+    for table in (X, pa.Table.from_arrays([pa.array(X.iloc[:, i]) for i in range(4)], [*X])):
+        with pytest.raises(ValueError, match="names must differ: 'same' is there twice"):
+            AnJEClassifier().fit(table, y)
 
 
 # Parameters.

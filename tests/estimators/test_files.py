@@ -237,6 +237,26 @@ def test_a_file_of_one_class_is_refused(tmp_path):
         AnJEClassifier().fit(tmp_path / "one.parquet", "y")
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0.5, 1.7], "column 'y' cannot be the classes: Unknown label type: continuous.* 0.5"),
+        (["a", None], "column 'y' cannot be the classes: Input y contains NaN"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused_by_name(tmp_path, labels, message):
+    pq.write_table(pa.table({"a": [1, 2], "y": labels}), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=rf"t\.parquet: {message}"):
+        AnJEClassifier(n=1).fit(tmp_path / "t.parquet", "y")
+
+
+@pytest.mark.parametrize("limit", ["1kB", "1MB"])
+def test_a_tiny_limit_is_the_limit_to_raise(folder, limit):
+    message = "takes about .* and memory_limit allows .*Raise memory_limit"
+    with pytest.raises(MemoryError, match=message):
+        AnJEClassifier(n=1, memory_limit=limit).fit(folder / "plain.csv", "label")
+
+
 def test_a_limit_below_what_reading_takes_is_refused(folder):
     model = DBLClassifier(n=2, alpha=0.1, orders="exact", memory_limit="1MB")
     with pytest.raises(MemoryError, match="memory_limit"):
