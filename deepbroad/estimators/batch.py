@@ -25,12 +25,17 @@ class Given(NamedTuple):
     levels: int
 
 
-def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool]:
-    """Return the batch in codes, and whether the classes were announced by now."""
+def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool] | None:
+    """Return the batch in codes, and whether the classes were announced by now.
+
+    None for rows without any weight, which are as if absent; ValueError if they are the first.
+    """
     table = given.table
-    weights = read_weights(given.sample_weight, table.n_rows)
-    seen, codes = Labels.fit(given.y, weights)
+    weights = read_weights(given.sample_weight, table.n_rows, is_part=stream is not None)
     known, announced = read_classes(given.classes, stream)
+    if weights is not None and not weights.any():
+        return None
+    seen, codes = Labels.fit(given.y, weights)
     if given.class_weight:
         all_labels = seen if known is None else unite_labels(known, seen)
         if not announced:
@@ -38,6 +43,8 @@ def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool]:
             all_labels = unite_labels(all_labels, Labels.fit(list(given.class_weight))[0])
         codes = all_labels.encode(seen.classes)[codes]
         weights = weigh_classes(given.class_weight, all_labels, codes, weights)
+        if stream is not None and weights is not None and not weights.any():
+            return None
         # A class of weight 0 is as if absent.
         seen, codes = Labels.fit(given.y, weights)
     labels = join_classes(known, seen, announced=announced)

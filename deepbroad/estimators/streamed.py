@@ -63,7 +63,7 @@ class StreamedClassifier(TableClassifier):
             smoothing gives them, and a class that is not among them is an error. If it is never
             given, classes are those of the rows so far.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
+            Weights of the rows. A batch without any weight is as if absent, unless it is the first.
 
         Returns
         -------
@@ -99,7 +99,10 @@ class StreamedClassifier(TableClassifier):
         self._check_stream()
         limit = parse_limit(self.memory_limit)
         with Threads(self.n_jobs) as threads:
-            batch, announced = self._read_batch(X, y, classes, sample_weight)
+            read = self._read_batch(X, y, classes, sample_weight)
+            if read is None:
+                return self
+            batch, announced = read
             before, history = self._stream, self._history
             begun = before or self._begin_stream(batch, limit, threads)
             stream, source = begun.join(
@@ -161,8 +164,10 @@ class StreamedClassifier(TableClassifier):
                 "name the tuples with `terms`."
             )
 
-    def _read_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
-        """Read, check and encode a batch; also tell whether classes were announced."""
+    def _read_batch(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[Batch, bool] | None:
+        """Read, check and encode a batch as `read_batch` does."""
         stream = self._stream
         if is_files(X):
             raise TypeError(

@@ -53,7 +53,7 @@ def tables(draw):
     weights = rng.choice([0.0, 1.0, 2.5], size=rows) if draw(st.booleans()) else None
     cuts = sorted({draw(st.integers(2, rows - 1)) for _ in range(draw(st.integers(0, 4)))})
     if weights is not None:
-        weights[[0, 1, *cuts]] = 1.0  # a batch without any weight is an error
+        weights[[0, 1]] = 1.0  # the first batch has classes
     return X, y, weights, cuts
 
 
@@ -119,6 +119,29 @@ def test_tables_of_any_library_make_one_stream():
     model = AnJEClassifier(n=2).partial_fit(X[:30], y[:30])
     model.partial_fit(pl.from_pandas(X[30:]), pl.Series(y[30:]))
     assert_same(model, AnJEClassifier(n=2).fit(X, y), X)
+
+
+@pytest.mark.parametrize(
+    "model", [*COUNTED, DBLClassifier(n=2, alpha=1.0), LRClassifier(n=1)], ids=str
+)
+def test_a_batch_without_any_weight_is_as_if_absent(model):
+    X, y = categorical_table(60)
+    model = fresh(model, class_weight={2: 0.0}).partial_fit(X, y)
+    expected = model.predict_proba(X)
+    other = X.assign(c0="never seen")
+    model.partial_fit(other, ["no class"] * 60, sample_weight=np.zeros(60))
+    model.partial_fit(other[y == 2], y[y == 2])
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert model.classes_.tolist() == [0, 1]
+    assert "never seen" not in model.attributes_["c0"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(X[["c1", "c0"]], y, sample_weight=np.zeros(60))
+
+
+def test_a_first_batch_without_any_weight_is_refused():
+    X, y = categorical_table(60)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        AnJEClassifier(n=1).partial_fit(X, y, sample_weight=np.zeros(60), classes=[0, 1, 2])
 
 
 def test_class_weights_are_of_the_classes_wherever_they_come():
