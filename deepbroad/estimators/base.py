@@ -89,9 +89,9 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         X : table of shape (n_samples, n_features)
             A pandas, polars or pyarrow table, a NumPy array, or a SciPy sparse matrix. Strings,
             categories, booleans, numbers, dates and missing values need no preparation. Or the
-            path of a Parquet, CSV or Arrow file, or of a folder of such, which is never held in
-            memory as a whole; while a `dask.distributed.Client` is active, its workers read it. Or
-            a Dask data frame or array, whose partitions stay where they are.
+            path of a Parquet, CSV, Arrow or ARFF file, or of a folder of such, which is never held
+            in memory as a whole; while a `dask.distributed.Client` is active, its workers read it.
+            Or a Dask data frame or array, whose partitions stay where they are.
         y : array-like of shape (n_samples,)
             Class labels of any type; the name of a column where X is in files. Beside a Dask
             collection, a Dask series or array, or the name of a column.
