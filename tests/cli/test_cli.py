@@ -23,6 +23,15 @@ def test_version_is_the_package_version():
     assert result.output == f"deepbroad {deepbroad.__version__}\n"
 
 
+def test_the_package_runs_as_the_command():
+    command = [sys.executable, "-m", "deepbroad"]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"deepbroad {deepbroad.__version__}\n"
+    wrong = subprocess.run([*command, "fitt"], capture_output=True, text=True)
+    assert wrong.returncode == 2
+    assert "Usage: python -m deepbroad" in wrong.stderr
+
+
 def test_help_lists_the_commands():
     result = run("--help")
     assert result.exit_code == 0
