@@ -103,8 +103,9 @@ class Training:
         classes, cells = self.class_counts - held[0], self.counts - held[1]
         for counts, all_of in ((classes, self.class_counts), (cells, self.counts)):
             counts[counts < 1e-9 * all_of] = 0.0
+        # Batches are far less exact than single precision.
         rest = Training(
-            self.source, self.plan, smoothing=self.smoothing, dtype=self.dtype,
+            self.source, self.plan, smoothing=self.smoothing, dtype=np.dtype(np.float32),
             threads=self.threads, min_count=self.min_count,
             counted=(classes, cells.astype(self.counts.dtype)),
         )  # fmt: skip

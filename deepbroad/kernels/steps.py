@@ -3,7 +3,7 @@
 With κ the scaling (u = κ·z) steps are taken over z, whose gradient is κ·g. The penalty
 ½ λ (u - t)² is known exactly, so a step takes it implicitly:
 
-    m ← β·m + (1 - β)·κ·g,   u ← (u - η·κ·m/c + η·κ²·λ·t) / (1 + η·κ²·λ)
+    m ← β·m + (1 - β)·κ·g,   u ← (u - η·κ·m + η·κ²·λ·t) / (1 + η·κ²·λ)
 
 Every kernel works on one range, so that ranges can go to threads and their sums be added in a fixed
 order. Vectors are (n,); u, its mean and the gradient float64, the others float32 or float64.
@@ -53,9 +53,9 @@ def take_step(first, last, u, momentum, gradient, pull, scaling, origin, mean, s
     """Take a step, move the mean of the points along, and return Σ ((u - origin)/κ)².
 
     The penalty moves the origin as it moves u, so that the distance is what the loss alone has
-    brought about. `sizes` are β, η, c and the share that the new point has in the mean.
+    brought about. `sizes` are β, η and the share that the new point has in the mean.
     """
-    keep, step, correction, share = sizes
+    keep, step, share = sizes
     distance = 0.0
     for i in range(first, last):
         kappa = np.float64(scaling[i])
@@ -64,7 +64,7 @@ def take_step(first, last, u, momentum, gradient, pull, scaling, origin, mean, s
         rate = step * kappa
         stiff = rate * kappa * pull.strength[i]
         pulled = stiff * pull.target[i]
-        point = (u[i] - rate * moved / correction + pulled) / (1.0 + stiff)
+        point = (u[i] - rate * moved + pulled) / (1.0 + stiff)
         root = (origin[i] + pulled) / (1.0 + stiff)
         u[i] = point
         origin[i] = root

@@ -52,22 +52,23 @@ class SGD:
     step takes it implicitly (`deepbroad.kernels.steps`), so that a strong one, far from its target,
     does not limit the step size. The first r is a tenth of a gradient step, by the curvature along
     it. The solution is the mean ū of lowest held-out loss. After a pass that raises it, the
-    walk goes on from the best ū with half of a.
+    walk goes on from the best ū with half of a, the sum and r as they were there.
 
     Parameters
     ----------
     max_iter : int
         Passes over the data at most.
     tol : float
-        Stop after the third pass in a row that lowers the best held-out loss by less than this
+        Stop after the second pass in a row that lowers the best held-out loss by less than this
         part of it.
     momentum : float
-        Weight of the past in m.
+        Weight of the past in m at most. It grows with the steps, k/(k + 10), until m is of about a
+        quarter of a pass.
     preconditioning : float
         q.
     caution : float
-        a. Where classes are separable and parameters many, 1 overshoots in the second pass
-        (letter); less takes more passes elsewhere (connect-4, covertype).
+        a. Where classes are separable and parameters many, 1 overshoots in an early pass (letter)
+        and the walk goes back once; less takes more passes elsewhere (connect-4, covertype).
     seed : int
         For whoever draws the batches.
     double_limit : int
@@ -81,9 +82,9 @@ class SGD:
 
     max_iter: int = 500
     tol: float = 1e-3
-    momentum: float = 0.9
+    momentum: float = 0.98
     preconditioning: float = 0.25
-    caution: float = 0.75
+    caution: float = 1.0
     seed: int = 0
     double_limit: int = SMALL
 

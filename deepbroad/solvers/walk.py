@@ -25,7 +25,14 @@ PROBE = 1e-2
 # a radius that is too small grows within a few steps, where one that is too large overshoots.
 FIRST = 0.1
 # Passes without a gain that end the walk.
-PATIENCE = 3
+PATIENCE = 2
+# The k-th gradient meets a past of weight k/(k + WARMING) at most: while the radius still grows,
+# a long memory brings what was right some steps ago, and the walk overshoots (poker-hand, letter).
+WARMING = 10
+# Then m is of a quarter of a pass: in longer ones, batches are many and each tells less. It is of
+# ten steps at least.
+MEMORY = 0.25
+LEAST_MOMENTUM = 0.9
 
 
 class Settings(Protocol):
@@ -56,8 +63,11 @@ class WalkState:
     caution : float
         a.
     steps, patience : int
-        Steps since the walk began or began again, and passes since the last gain.
+        Steps so far, without those that the walk went back on, and passes since the last gain.
     best_loss, seconds : float
+    best_radius, best_squares : float
+    best_steps : int
+        As they were at the best mean.
     loss_curve, evaluation_curve : list of float
         As in `Solution`.
     """
@@ -76,6 +86,9 @@ class WalkState:
     steps: int
     patience: int
     best_loss: float
+    best_radius: float
+    best_squares: float
+    best_steps: int
     seconds: float
     loss_curve: list[float]
     evaluation_curve: list[float]
@@ -109,6 +122,8 @@ class Walk:
         self.scaling = scaling
         self.chunks = Chunks(len(scaling), threads)
         self._pull = objective.pull
+        past = 1.0 - 1.0 / (MEMORY * objective.n_batches)
+        self._momentum = min(max(LEAST_MOMENTUM, past), settings.momentum)
         self._stopped = False
         self._norm = float("inf")  # ‖κg‖ of the latest batch
         self._began = perf_counter()
@@ -128,6 +143,9 @@ class Walk:
             steps=0,
             patience=0,
             best_loss=float("inf"),
+            best_radius=0.0,
+            best_squares=0.0,
+            best_steps=0,
             seconds=0.0,
             loss_curve=[],
             evaluation_curve=[],
@@ -178,7 +196,7 @@ class Walk:
 
     def _step(self, cycle: int, number: int) -> float:
         """Take the step of a batch; return its loss."""
-        state, settings = self.state, self.settings
+        state = self.state
         loss, gradient = self.objective.batch(state.u, cycle, number)
         square = sum(self.chunks.each(lambda a, b: square_gradient(a, b, gradient, self.scaling)))
         self._norm = sqrt(square)
@@ -191,9 +209,8 @@ class Walk:
         state.steps += 1
         state.squares += state.radius**2 * square
         sizes = (
-            settings.momentum,
+            min(self._momentum, state.steps / (state.steps + WARMING)),
             state.caution * state.radius**2 / sqrt(state.squares),
-            1.0 - settings.momentum**state.steps,
             (RECENT + 1.0) / (state.steps + RECENT),
         )
         moved = sum(
@@ -227,16 +244,21 @@ class Walk:
         if gain > 0:
             state.best_loss = loss
             state.best[:] = state.mean
+            state.best_radius, state.best_squares = state.radius, state.squares
+            state.best_steps = state.steps
         self._report(loss)
 
     def _go_back(self) -> None:
-        """Begin again from the best mean, more carefully."""
+        """Go on from the best mean with half of a, radius and squares as they were there.
+
+        With the first radius again, the walk would take passes to come to its old pace.
+        """
         state = self.state
         for vector in (state.u, state.mean, state.origin):
             vector[:] = state.best
         state.momentum[:] = 0.0
-        state.caution, state.steps = 0.5 * state.caution, 0
-        state.radius = state.squares = 0.0
+        state.caution, state.steps = 0.5 * state.caution, state.best_steps
+        state.radius, state.squares = state.best_radius, state.best_squares
 
     def _report(self, loss: float) -> None:
         """Tell the callbacks."""

@@ -203,11 +203,28 @@ def test_parts_give_the_sums_of_the_whole(small_batches):
 def test_the_number_of_batches_follows_from_counts_alone():
     training = draw_problem(0, rows=64).training(2)
     counts = []
-    for rows in (100, 10_240, 100_000, 40_000_000):
+    for rows in (100, 10_240, 20_000, 30_000, 100_000, 40_000_000):
         codes = np.broadcast_to(np.zeros((4, 1), np.uint8), (4, rows))
         labels = np.broadcast_to(np.zeros(1, np.uint8), rows)
         source = ArraySource(codes, labels, 3, np.ones(4))
         counts.append(dealt(training, source).n_batches)
-    # No fewer than 256 rows in a batch, then 48 batches; then by the work on rows.
-    assert counts[:3] == [1, 40, 48]
-    assert counts[3] > 480
+    # No fewer than 256 rows in a batch, then 48 batches, then 512 rows in a batch up to 96; then by
+    # the work on rows.
+    assert counts[:5] == [1, 40, 48, 58, 96]
+    assert counts[5] > 480
+
+
+def test_steps_are_scaled_halfway_between_parameters_and_scores():
+    training = draw_problem(0, rows=60).training(2)
+    ours, theirs = batched(training), whole(training)
+    design = ours.design
+    scale = np.abs(np.concatenate([design.class_scale, design.scale.ravel()]))
+    np.testing.assert_allclose(ours.curvature * scale, theirs.curvature, rtol=1e-6)
+
+
+def test_a_scale_of_0_leaves_the_curvature_finite():
+    problem = draw_problem(0, rows=60)
+    codes = problem.codes.copy()
+    codes[0] = 0
+    training = replace(problem, codes=codes).training(1)
+    assert np.isfinite(batched(training).curvature).all()

@@ -23,14 +23,14 @@ def test_a_step_is_that_of_the_formula(dtype):
     u, gradient, _, mean, momentum, origin, scaling, pull = draw(dtype)
     m = 0.9 * momentum + 0.1 * scaling * gradient
     stiff = 0.3 * scaling**2.0 * pull.strength
-    point = (u - 0.3 * scaling * m / 0.7 + stiff * pull.target) / (1 + stiff)
+    point = (u - 0.3 * scaling * m + stiff * pull.target) / (1 + stiff)
     root = (origin + stiff * pull.target) / (1 + stiff)
     expected = mean + 0.2 * (point - mean)
     # In two ranges, as threads have them.
     distance = 0.0
     for first, last in ((0, 4), (4, N)):
         distance += take_step(
-            first, last, u, momentum, gradient, pull, scaling, origin, mean, (0.9, 0.3, 0.7, 0.2)
+            first, last, u, momentum, gradient, pull, scaling, origin, mean, (0.9, 0.3, 0.2)
         )
     close = {"rtol": 1e-5 if dtype == np.float32 else 1e-12, "atol": 1e-6}
     np.testing.assert_allclose(u, point, **close)
@@ -46,7 +46,7 @@ def test_a_penalty_without_a_gradient_leads_to_its_target():
     origin[:] = u
     strong = Pull(1e9 * pull.strength, pull.target)
     distance = take_step(
-        0, N, u, momentum, np.zeros(N), strong, scaling, origin, mean, (0.9, 0.3, 0.1, 0.2)
+        0, N, u, momentum, np.zeros(N), strong, scaling, origin, mean, (0.9, 0.3, 0.2)
     )
     np.testing.assert_allclose(u, pull.target, atol=1e-6)
     assert distance == 0.0

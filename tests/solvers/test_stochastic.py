@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepbroad.kernels.steps import Pull
+from deepbroad.kernels.steps import Pull, take_step
 from deepbroad.kernels.threads import Threads
 from deepbroad.solvers import SGD
 
@@ -94,8 +94,8 @@ def test_passes_that_bring_nothing_end_the_walk():
     best = np.minimum.accumulate(curve)
     gains = best[:-1] - np.array(curve[1:])
     small = gains <= 0.01 * np.array(curve[1:])
-    assert small[-3:].all()
-    assert not (small[:-3] & small[1:-2] & small[2:-1]).any()
+    assert small[-2:].all()
+    assert not (small[:-2] & small[1:-1]).any()
     assert found.loss == min(curve)
 
 
@@ -132,6 +132,40 @@ def test_a_rise_is_answered_by_shorter_steps_from_the_best_point():
     halved = np.array(cautions[1:]) < np.array(cautions[:-1])
     assert (halved == rises).all()
     assert found.loss < 1.1 * problem.held_loss(problem.minimum)
+
+
+def test_after_a_rise_the_walk_keeps_the_pace_of_its_best_point():
+    """Passes that found out how far to go are not wasted by one that went too far."""
+    states = []
+    walk(
+        Bowls(),
+        max_iter=12,
+        tol=-np.inf,
+        caution=3.0,
+        callbacks=[lambda progress: states.append(progress.state().copy())],
+    )
+    losses = np.array([state.loss_curve[-1] for state in states])
+    rises = np.flatnonzero(losses[1:-1] > np.minimum.accumulate(losses)[:-2]) + 1
+    assert rises.size
+    for after in rises:
+        best = states[int(losses[: after + 1].argmin())]
+        assert best.radius > 0
+        assert states[after + 1].radius >= best.radius
+        assert states[after + 1].steps == best.steps + BATCHES
+
+
+def test_the_past_counts_for_more_as_the_walk_goes_on(monkeypatch):
+    weights = []
+
+    def spy(*arguments):
+        weights.append(arguments[-1][0])
+        return take_step(*arguments)
+
+    monkeypatch.setattr("deepbroad.solvers.walk.take_step", spy)
+    walk(Bowls(), max_iter=20, tol=-np.inf, caution=0.01)
+    assert weights[0] < 0.1
+    assert (np.diff(weights) >= 0).all()
+    assert weights[-1] == 0.9  # of ten steps at least, where a quarter of a pass has fewer
 
 
 def test_callbacks_and_ctrl_c_keep_the_best_mean():
