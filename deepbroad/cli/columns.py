@@ -19,7 +19,6 @@ Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; rep
 
 def choose_columns(
     table: Path,
-    *,
     target: str,
     categorical: list[str] | None,
     numeric: list[str] | None,

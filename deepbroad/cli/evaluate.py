@@ -82,9 +82,7 @@ def evaluate(
     scheme = Scheme.read(cv)
     names = [name.strip() for name in models.split(",") if name.strip()]
     made = {name: make_model(name) for name in names}
-    chosen = choose_columns(
-        table, target=target, categorical=categorical, numeric=numeric, drop=drop
-    )
+    chosen = choose_columns(table, target, categorical, numeric, drop)
     X, y = read_rows(chosen, target, categorical or [])
     splits = list(scheme.splits(y, seed))
     console = Console(stderr=True, quiet=quiet)

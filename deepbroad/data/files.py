@@ -227,14 +227,20 @@ def open_files(
             )
     if len(set(known)) < len(known):
         raise ValueError(f"column names must differ: {files[0]} has {known[:20]}")
-    for name in (y, weights, *(columns or ()), *chosen.drop, *chosen.numeric):
-        if name is not None and name not in known:
-            single = ", a single one. Are commas between its values?" if len(known) == 1 else ""
-            raise ValueError(f"{files[0]} has no column {name!r}; it has {known[:20]}{single}")
+    _check_known(files[0], (y, weights, *(columns or ()), *chosen.drop, *chosen.numeric))
     names = columns or [name for name in known if name not in (y, weights, *chosen.drop)]
     if not names:
         raise ValueError(f"{files[0]} has no columns beside {known}; a model needs attributes")
     return TableFiles(files, names, y, weights)
+
+
+def _check_known(file: TableFile, names: Sequence[str | None]) -> None:
+    """Raise ValueError for a name that is no column of a file."""
+    known = file.names
+    single = ", a single one. Are commas between its values?" if len(known) == 1 else ""
+    for name in names:
+        if name is not None and name not in known:
+            raise ValueError(f"{file} has no column {name!r}; it has {known[:20]}{single}")
 
 
 def _open_all(
