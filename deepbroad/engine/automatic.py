@@ -7,8 +7,9 @@ rows; their strengths are searched for, each search starting where the one befor
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, sqrt
+from math import comb, inf, sqrt
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.provision import MAX_LISTED, SHORT_HISTORY
 from deepbroad.engine.refinement import find_factor
+from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import StrengthSearch, Trial
 from deepbroad.engine.validation import Validation, stratified_folds
 from deepbroad.engine.workload import count_reached
@@ -52,6 +54,10 @@ WORTH = 1e-3
 PROMISE = 0.05
 # More terms than this are never listed.
 MAX_TERMS = 400_000
+# Tuples of a shortlist for each attribute; the next is tried where there is no time for the first.
+# One that has more than this share of all tuples is none.
+SHORTLISTS = (2.0, 0.5)
+MOST_SHORTLISTED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +79,8 @@ class Choice:
         What strengths were multiplied by for all rows, where the trials had only some.
     is_cut_short : bool
         Whether a search for strengths ended for want of time.
+    among : dict from order to ndarray
+        The tuples of attributes of those orders that do not have all, but a shortlist.
     """
 
     levelled: LevelledTerms
@@ -82,6 +90,21 @@ class Choice:
     skipped: dict[int, str] = field(default_factory=dict)
     factor: float = 1.0
     is_cut_short: bool = False
+    among: dict[int, np.ndarray] = field(default_factory=dict)
+
+
+class _Found(NamedTuple):
+    """What a search at one depth found, with which tuples."""
+
+    search: StrengthSearch
+    trial: Trial
+    levelled: LevelledTerms
+    validation: Validation
+    among: dict[int, np.ndarray]
+
+    def gain_over(self, other: "_Found | None") -> float:
+        """Return by which share its loss is lower."""
+        return inf if other is None else 1.0 - self.trial.loss / max(other.trial.loss, 1e-12)
 
 
 class Automatic:
@@ -137,37 +160,66 @@ class Automatic:
 
     def choose(self) -> Choice:
         """Try the depths one after the other, and return the best model."""
-        best: tuple[Trial, LevelledTerms, Validation] | None = None
+        best: _Found | None = None
         trials: list[Trial] = []
         skipped: dict[int, str] = {}
         is_cut_short = False
         strengths = Strengths((), GROWTH)
+        among: dict[int, np.ndarray] = {}
         for depth in self.depths:
             while len(strengths.by_order) < depth:
                 order = min(len(strengths.by_order), len(START) - 1)
                 strengths = strengths.deeper(START[order])
-            found = self._search(depth, strengths, forced=best is None)
+            found = self._search(depth, strengths, among, forced=best is None)
+            if isinstance(found, str):
+                found = self._search_shortlist(depth, strengths, among) or found
             if isinstance(found, str):
                 skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
                 break
-            search, trial, levelled, validation = found
-            trials += search.trials
-            is_cut_short |= search.is_cut_short
+            trial, among = found.trial, found.among
+            trials += found.search.trials
+            is_cut_short |= found.search.is_cut_short
             logger.info("n=%d: held-out loss %.5f, %s", depth, trial.loss, trial.strengths)
             strengths = trial.strengths
-            gain = np.inf if best is None else 1.0 - trial.loss / max(best[0].loss, 1e-12)
+            gain = found.gain_over(best)
             if gain > WORTH:
-                best = trial, levelled, validation
+                best = found
             if gain < PROMISE:
                 reason = f"n={depth} gained {gain:.1%}"
                 skipped |= {deeper: reason for deeper in self.depths if deeper > depth}
                 break
         if best is None:
             raise AssertionError("the first depth is always tried")
-        trial, levelled, validation = best
-        strength = self._strength(trial, levelled, validation)
-        factor = self._refine(levelled, strength)
-        return Choice(levelled, strength * factor, trial, trials, skipped, factor, is_cut_short)
+        strength = self._strength(best.trial, best.levelled, best.validation)
+        factor = self._refine(best.levelled, strength)
+        return Choice(
+            best.levelled,
+            strength * factor,
+            best.trial,
+            trials,
+            skipped,
+            factor,
+            is_cut_short,
+            best.among,
+        )
+
+    def _search_shortlist(
+        self, depth: int, strengths: Strengths, among: dict[int, np.ndarray]
+    ) -> _Found | None:
+        """Return what is found with the most telling tuples of a depth, if there is time."""
+        attributes = self.resolutions.n_attributes
+        for per_attribute in SHORTLISTS if self.among is None else ():
+            count = int(per_attribute * attributes)
+            is_short = 0 < count <= MOST_SHORTLISTED * comb(attributes, depth)
+            if not is_short or perf_counter() > self.deadline:
+                return None
+            tuples = draw_shortlist(self.sample, self.held[0], depth, count, self.threads)
+            if not len(tuples):
+                return None
+            found = self._search(depth, strengths, among | {depth: tuples})
+            if isinstance(found, _Found):
+                return found
+        return None
 
     def _refine(self, levelled: LevelledTerms, strength: np.ndarray) -> float:
         """Return what strengths are to be multiplied by for all rows, if only some were looked at.
@@ -194,15 +246,15 @@ class Automatic:
         )
 
     def _search(
-        self, depth: int, start: Strengths, *, forced: bool
-    ) -> tuple[StrengthSearch, Trial, LevelledTerms, Validation] | str:
-        """Return the search at a depth and what it found, or why it was not begun."""
-        if not forced and has_many_terms(self.source, depth):
+        self, depth: int, start: Strengths, among: dict[int, np.ndarray], *, forced: bool = False
+    ) -> _Found | str:
+        """Return what a search at a depth found, or why it was not begun."""
+        if not forced and depth not in among and has_many_terms(self.source, depth):
             return "too many tuples"
         try:
             # One that was asked for may do with a shorter history.
             levelled = self._list(
-                depth, min(self.history, SHORT_HISTORY) if forced else self.history
+                depth, among, min(self.history, SHORT_HISTORY) if forced else self.history
             )
         except MemoryError:
             if forced:
@@ -239,12 +291,13 @@ class Automatic:
             deadline=self.deadline,
             rows=self.source.n_weighted,
         )
-        return search, search.run(start), levelled, validation
+        return _Found(search, search.run(start), levelled, validation, among)
 
-    def _list(self, depth: int, history: int) -> LevelledTerms:
+    def _list(self, depth: int, among: dict[int, np.ndarray], history: int) -> LevelledTerms:
         """Return the terms of a depth; MemoryError if no fit of so many would fit."""
         limit = self.memory_limit
-        levelled = list_terms(self.source, depth, exact=self.exact, among=self.among, limit=limit)
+        chosen = among or self.among
+        levelled = list_terms(self.source, depth, exact=self.exact, among=chosen, limit=limit)
         reached = count_reached(self.source, levelled.terms)
         needed = Footprint.bare(self.source, levelled.terms, reached).total(history)
         # Single attributes are for the provision of the fit to judge: nothing is less.

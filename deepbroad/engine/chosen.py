@@ -1,6 +1,6 @@
 """An automatic choice as a journal keeps it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from deepbroad.model.resolutions import LevelledTerms
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A `Choice` but for its terms, which follow from its depth and the source."""
+    """A `Choice` but for its terms, which follow from its depth, its shortlists and the source."""
 
     strength: np.ndarray
     best: Trial
@@ -19,6 +19,7 @@ class Chosen:
     skipped: dict[int, str]
     factor: float
     is_cut_short: bool
+    among: dict[int, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, choice: Choice) -> "Chosen":
@@ -30,6 +31,7 @@ class Chosen:
             choice.skipped,
             choice.factor,
             choice.is_cut_short,
+            choice.among,
         )
 
     def restore(self, levelled: LevelledTerms) -> Choice:
@@ -45,4 +47,5 @@ class Chosen:
             self.skipped,
             self.factor,
             self.is_cut_short,
+            self.among,
         )

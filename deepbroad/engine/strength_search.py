@@ -1,7 +1,7 @@
 """The search for strengths: one number after the other, up and down, by the held-out loss."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from time import perf_counter
@@ -23,9 +23,11 @@ BETTER = 1e-4
 # What is tried once the strengths by order are found.
 ADAPTATIONS = (Adaptation(1.0, 0.1), Adaptation(1.0, 0.01))
 # Strengths are told apart long before a fit has converged, once the first has: one that ends early
-# is near its start still, and looks better or worse than its strengths are.
+# is near its start still, and looks better or worse than its strengths are. Tolerances are for a
+# loss of 1 and become smaller with it: of a loss of 0.05, a fall by 0.0003 is not little.
 FIRST = LBFGS(max_iter=200, tol=3e-5)
 SOLVER = LBFGS(max_iter=60, tol=3e-4)
+LEAST_LOSS = 0.03
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,18 @@ class StrengthSearch:
         self._validation, self._levelled = validation, levelled
         self._least = max(LEAST, LEAST_ROWS / rows)
         self._most, self._deadline = most, deadline
+        self._solver = SOLVER
         self._seen: dict[tuple[float, ...], Trial] = {}
         self.trials: list[Trial] = []
         self.is_cut_short = False
 
     def run(self, start: Strengths) -> Trial:
         """Return the best trial, starting from some strengths."""
-        self._validation.loss(start.per_term(self._levelled), FIRST)
+        strength = start.per_term(self._levelled)
+        level = min(1.0, max(self._validation.loss(strength, FIRST), LEAST_LOSS))
+        self._solver = replace(SOLVER, tol=SOLVER.tol * level)
+        if level < 1.0:
+            self._validation.loss(strength, replace(FIRST, tol=FIRST.tol * level))
         best = self._try(start)
         depth = len(start.by_order)
         # The deepest order first: it matters most, and it is what is new.
@@ -120,9 +127,9 @@ class StrengthSearch:
         strength = best.strengths.per_term(self._levelled)
         if not self._has_time() or len(strength) < 2:
             return best
-        self._validation.loss(strength, SOLVER)  # what the adaptations follow
+        self._validation.loss(strength, self._solver)  # what the adaptations follow
         for adaptation in ADAPTATIONS:
-            judge = partial(self._validation.adapted_loss, strength, adaptation, SOLVER)
+            judge = partial(self._validation.adapted_loss, strength, adaptation, self._solver)
             trial = self._judge(best.strengths, adaptation, judge)
             if trial.loss < best.loss * (1.0 - BETTER):
                 best = trial
@@ -135,7 +142,7 @@ class StrengthSearch:
             self._seen[rounded] = self._judge(
                 strengths,
                 UNADAPTED,
-                lambda: self._validation.loss(strengths.per_term(self._levelled), SOLVER),
+                lambda: self._validation.loss(strengths.per_term(self._levelled), self._solver),
             )
         return self._seen[rounded]
 

@@ -142,8 +142,9 @@ class DBLClassifier(StreamedDiscriminative):
         What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
         strength with each finer resolution, "adapted" if tables have strengths of their own,
         "factor" that all were multiplied by where trials had only some of the rows, the held-out
-        log loss "loss", the "trials" with the same, and "skipped" depths with the reason.
-        None where nothing was chosen.
+        log loss "loss", the "trials" with the same, how many tuples were "shortlisted" of the
+        orders whose tuples are too many for the time or memory, and "skipped" depths with the
+        reason. None where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str
@@ -338,7 +339,9 @@ class DBLClassifier(StreamedDiscriminative):
             return levelled.terms, levelled
         if (chosen := self._journal.recall("choice", Chosen)) is not None:
             depth = max(1, min(chosen.best.depth, n))
-            levelled = list_terms(source, depth, exact=exact, among=among, limit=coded.limit)
+            levelled = list_terms(
+                source, depth, exact=exact, among=chosen.among or among, limit=coded.limit
+            )
             return levelled.terms, chosen.restore(levelled)
         automatic = Automatic(
             source,

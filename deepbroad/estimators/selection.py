@@ -12,6 +12,7 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
         **_describe_trial(choice.best),
         "factor": float(choice.factor),
         "trials": [_describe_trial(trial) for trial in choice.trials],
+        "shortlisted": {str(order): len(tuples) for order, tuples in choice.among.items()},
         "skipped": {str(depth): reason for depth, reason in choice.skipped.items()},
     }
 

@@ -1,5 +1,6 @@
 """The automatic choice of depth and strengths, on data whose depth is known."""
 
+import json
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import automatic
 from deepbroad.engine.automatic import Automatic, draw_folds, list_terms
+from deepbroad.engine.chosen import Chosen
+from deepbroad.engine.record import pack, unpack
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
@@ -160,6 +163,61 @@ def test_too_many_tuples_are_never_listed(monkeypatch):
     choice = choose(exclusive_or())
     assert choice.best.depth == 1
     assert choice.skipped == {2: "too many tuples", 3: "too many tuples"}
+
+
+def wide_exclusive_or(attributes=12, rows=600):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(2, size=(attributes, rows))
+    return source_of(codes, noisy(codes[0] ^ codes[1], rng).astype(int))
+
+
+def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    choice = choose(wide_exclusive_or())
+    assert choice.best.depth == 2
+    assert choice.best.loss < 0.45
+    assert 2 not in choice.skipped
+    pairs = {tuple(pair) for pair in choice.among[2].tolist()}
+    assert (0, 1) in pairs
+    assert len(pairs) <= 24
+    assert tuples_of(choice) == pairs | {(c,) for c in range(12)}
+
+
+def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(automatic, "SHORTLISTS", (2.0, 0.5))
+    original = Automatic._search
+
+    def search(self, depth, start, among, *, forced=False):
+        if len(among.get(depth, ())) > 6:
+            return "time"
+        return original(self, depth, start, among, forced=forced)
+
+    monkeypatch.setattr(Automatic, "_search", search)
+    choice = choose(wide_exclusive_or())
+    assert choice.best.depth == 2
+    assert 0 < len(choice.among[2]) <= 6
+
+
+def test_given_tuples_are_never_a_shortlist(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(automatic, "draw_shortlist", None)
+    among = {1: np.arange(12)[:, None], 2: np.array(list(combinations(range(12), 2)))}
+    assert choose(wide_exclusive_or(), depths=[2], among=among).among == {}
+
+
+def test_a_choice_comes_back_from_a_journal_with_its_shortlist(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    source = wide_exclusive_or()
+    choice = choose(source)
+    arrays = {}
+    packed = pack(Chosen.of(choice), "choice", arrays)
+    chosen = unpack(Chosen, json.loads(json.dumps(packed)), arrays)
+    levelled = list_terms(source, chosen.best.depth, exact=False, among=chosen.among)
+    again = chosen.restore(levelled)
+    np.testing.assert_array_equal(again.levelled.terms.members, choice.levelled.terms.members)
+    np.testing.assert_array_equal(again.strength, choice.strength)
+    np.testing.assert_array_equal(again.among[2], choice.among[2])
 
 
 # What does not matter, and what does.

@@ -140,13 +140,22 @@ def test_nothing_new_is_tried_once_the_deadline_has_passed(monkeypatch):
     assert best.loss == min(trial.loss for trial in found.trials)
 
 
-def test_the_first_fit_is_the_most_thorough():
+@pytest.mark.parametrize("level", [1.0, 0.2, 0.001])
+def test_fits_are_as_thorough_as_the_loss_is_low_and_the_first_most(level):
     bowl = Bowl(LEVELLED, (1.0, 30.0))
+    original = bowl.loss
+    bowl.loss = lambda strength, solver: level * original(strength, solver)
     search(bowl)
-    first, *others = [solver for _, solver in bowl.calls]
-    assert first is strength_search.FIRST
-    assert all(solver is strength_search.SOLVER for solver in others)
-    assert first.tol < strength_search.SOLVER.tol
+    expected = max(level, strength_search.LEAST_LOSS)
+    solvers = [solver for _, solver in bowl.calls]
+    first = [solver for solver in solvers if solver.max_iter == strength_search.FIRST.max_iter]
+    assert solvers[: len(first)] == first
+    assert first[0] is strength_search.FIRST
+    assert first[-1].tol == pytest.approx(strength_search.FIRST.tol * expected)
+    assert len(first) == (1 if level == 1.0 else 2)
+    for solver in solvers[len(first) :]:
+        assert solver.tol == pytest.approx(strength_search.SOLVER.tol * expected)
+        assert solver.tol > first[-1].tol
 
 
 def test_passes_of_trials_are_counted():

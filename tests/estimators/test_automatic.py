@@ -54,7 +54,7 @@ def wide_table():
 
 def test_the_selection_says_what_was_tried_and_why_not_more(model):
     chosen = model.selection_
-    assert set(chosen) == KEYS | {"trials", "skipped", "factor"}
+    assert set(chosen) == KEYS | {"trials", "skipped", "shortlisted", "factor"}
     assert chosen["factor"] > 0
     assert chosen["n"] in (1, 2, 3)
     assert len(chosen["alpha"]) == chosen["n"]
@@ -135,11 +135,24 @@ def test_given_terms_set_the_depth():
     assert model.terms_ == [(names[0],), (names[1],), (names[0], names[1])]
 
 
-def test_a_limit_of_memory_is_reported():
+def test_a_limit_of_memory_is_reported(monkeypatch):
+    monkeypatch.setattr(automatic, "SHORTLISTS", ())
     X, y = wide_table()
     model = DBLClassifier(memory_limit="2MB").fit(X, y)
     assert model.selection_["n"] == 1
     assert model.selection_["skipped"] == {"2": "memory", "3": "memory"}
+
+
+def test_where_memory_forbids_all_pairs_the_most_telling_ones_are_tried():
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
+    model = DBLClassifier(memory_limit="8MB").fit(X, y)
+    shortlisted = model.selection_["shortlisted"]
+    assert model.selection_["n"] == 2
+    assert 0 < shortlisted["2"] <= 2 * X.shape[1]
+    pairs = [term for term in model.terms_ if len(term) == 2]
+    assert len(pairs) == shortlisted["2"]
+    assert ("x0", "x1") in pairs
 
 
 @pytest.mark.parametrize("parameters", [{"n": 2}, {"n": 2, "alpha": [1.0, 9.0]}])
