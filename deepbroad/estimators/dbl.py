@@ -79,7 +79,7 @@ class DBLClassifier(StreamedDiscriminative):
         Iterations of the solver at most; of "sgd", passes over the rows.
     tol : float, default=1e-5
         Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; "sgd", when
-        three passes in a row lower the held-out loss by less than 100·tol of it each.
+        two passes in a row lower the held-out loss by less than 200·tol of it each.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"

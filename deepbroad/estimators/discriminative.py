@@ -33,7 +33,7 @@ from deepbroad.solvers import LBFGS, SGD, Progress, Solution, Solver
 PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
 SOLVERS = [*PRECONDITIONING, "sgd"]
 # Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
-SGD_TOLERANCE = 100.0
+SGD_TOLERANCE = 200.0
 
 logger = logging.getLogger("deepbroad")
 

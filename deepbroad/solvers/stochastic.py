@@ -51,8 +51,8 @@ class SGD:
     where the sum is over all steps so far and k counts them. The penalty is not part of g: each
     step takes it implicitly (`deepbroad.kernels.steps`), so that a strong one, far from its target,
     does not limit the step size. The first r is a tenth of a gradient step, by the curvature along
-    it. The solution is the mean ū of lowest held-out loss. After a pass that raises it, the
-    walk goes on from the best ū with half of a, the sum and r as they were there.
+    it. The solution is the mean ū of lowest held-out loss. After a pass that raises it by more
+    than `tol`, the walk goes on from the best ū with half of a, the sum and r as they were there.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class SGD:
         Passes over the data at most.
     tol : float
         Stop after the second pass in a row that lowers the best held-out loss by less than this
-        part of it.
+        part of it; a rise by less is no reason to go back.
     momentum : float
         Weight of the past in m at most. It grows with the steps, k/(k + 10), until m is of about a
         quarter of a pass.
@@ -81,7 +81,7 @@ class SGD:
     """
 
     max_iter: int = 500
-    tol: float = 1e-3
+    tol: float = 2e-3
     momentum: float = 0.98
     preconditioning: float = 0.25
     caution: float = 1.0

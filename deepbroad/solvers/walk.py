@@ -173,7 +173,7 @@ class Walk:
     def run(self) -> Status:
         """Pass after pass to the end, and tell why it is one."""
         while (status := self._ended()) is None:
-            if not self.state.loss_curve[-1] <= self.state.best_loss:
+            if self._has_risen():
                 self._go_back()
             cycle, total = len(self.state.evaluation_curve), 0.0
             for number in range(self.objective.n_batches):
@@ -247,6 +247,15 @@ class Walk:
             state.best_radius, state.best_squares = state.radius, state.squares
             state.best_steps = state.steps
         self._report(loss)
+
+    def _has_risen(self) -> bool:
+        """Tell whether the latest loss is above the best one by more than `tol` of it.
+
+        A smaller rise may be chance where held-out rows are few, and would cost half of a.
+        """
+        state = self.state
+        rise = state.loss_curve[-1] - state.best_loss
+        return not rise <= max(self.settings.tol, 0.0) * abs(state.best_loss)
 
     def _go_back(self) -> None:
         """Go on from the best mean with half of a, radius and squares as they were there.
