@@ -34,6 +34,8 @@ PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
 SOLVERS = [*PRECONDITIONING, "sgd"]
 # Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
 SGD_TOLERANCE = 200.0
+# What it keeps beside the tables takes as much as an L-BFGS that remembers so many pairs.
+SGD_HISTORY = 3
 
 logger = logging.getLogger("deepbroad")
 
@@ -51,7 +53,6 @@ class DiscriminativeClassifier(TableClassifier):
     checkpoint: Any
     verbose: int
 
-    _history = LBFGS.history
     # While a table is prepared for a fit; then the prepared table has it.
     _journal: Journal = NO_JOURNAL
 
@@ -72,6 +73,11 @@ class DiscriminativeClassifier(TableClassifier):
     def _check_alpha(self) -> None:
         """Raise ValueError for a strength that is none."""
         check_number("alpha", self.alpha, above=0.0, included=True)
+
+    @property
+    def _history(self) -> int:  # type: ignore[override]
+        """Pairs of vectors that the solver remembers, or room for as many."""
+        return SGD_HISTORY if self.solver == "sgd" else LBFGS.history
 
     @property
     def _solved(self) -> bool:

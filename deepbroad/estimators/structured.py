@@ -54,7 +54,7 @@ class StructuredClassifier(DiscriminativeClassifier):
 
     @property
     def _history(self) -> int:  # type: ignore[override]
-        return DiscriminativeClassifier._history if self._solved else 0
+        return super()._history if self._solved else 0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

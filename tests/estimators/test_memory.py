@@ -31,6 +31,15 @@ def test_an_estimate_has_the_sizes_of_the_fit_and_does_not_fit():
     assert sum(table.scores[..., 0].size for table in model.fit(X, y).tables_.values()) == 90
 
 
+def test_an_estimate_knows_that_sgd_remembers_little():
+    X, y = categorical_table(400, a=6)
+    by_solver = {
+        solver: DBLClassifier(3, alpha=1.0, solver=solver).estimate(X, y).bytes
+        for solver in ("lbfgs", "sgd")
+    }
+    assert by_solver["sgd"] < by_solver["lbfgs"]
+
+
 def test_an_estimate_counts_the_chosen_terms_only():
     X, y = categorical_table(100, a=5)
     found = AnJEClassifier(n=2, terms=[("c0", "c1")]).estimate(X, y)
