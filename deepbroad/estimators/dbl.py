@@ -72,7 +72,7 @@ class DBLClassifier(StreamedDiscriminative):
         it. Both minimise the same F; the first mostly needs fewer passes. "sgd" takes a step by
         each of many batches, with no step size to choose; ten passes come to within 1 % of L-BFGS's
         test loss on some tables and stay well above it on others
-        (`benchmarks/stochastic.py`). From 5,000 rows on, it holds out one in twenty (20,000 at
+        (`benchmarks/stochastic.py`). From 5,000 rows on, it holds out one in twenty (5,000 at
         most), whose loss tells when to stop and is what `loss_` and `loss_curve_` have; with fewer
         they have F. L-BFGS can go on from there with `warm_start`.
     max_iter : int, default=500

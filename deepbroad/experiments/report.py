@@ -8,6 +8,7 @@ from deepbroad.experiments.catalogue import CATALOGUE, Entry, check_names
 from deepbroad.experiments.figures.canvas import render
 from deepbroad.experiments.material import Material, read_material
 from deepbroad.experiments.page import Part, write_page
+from deepbroad.experiments.published import dataset_sizes
 from deepbroad.experiments.results import Results
 from deepbroad.experiments.tables.table import Table, write_html, write_markdown
 
@@ -93,6 +94,12 @@ def _introduce(results: Results) -> list[str]:
         f"sets, {len(results.methods)} methods, up to {len(rounds)} rounds of 2 folds. Methods "
         "are compared on the folds that all of them finished.",
     ]
+    known = len(dataset_sizes())
+    if len(results.datasets()) < known / 2:
+        facts.append(
+            f"This is a slice: {len(results.datasets())} of the paper's {known} data sets, which "
+            "show that everything runs and say little about its claims."
+        )
     for label, key in (("Machine", "machine"), ("Versions", "versions")):
         values = sorted({str(row[key]) for row in results.rows if row.get(key)})
         if values:

@@ -86,6 +86,7 @@ def test_the_summary_shows_its_figures_as_files(written):
 
 def test_the_page_says_what_ran_and_what_did_not(written):
     assert "42 of 43 runs finished: 7 data sets, 3 methods, up to 1 rounds" in written[1]
+    assert "This is a slice: 7 of the paper&#x27;s 77 data sets" in written[1]
     assert "localization" in written[1]
     assert "timeout" in written[1]
 

@@ -10,6 +10,7 @@ from deepbroad.experiments.tables.claim import (
     LEANING,
     NOT_HELD,
     REVERSED,
+    TOO_FEW,
     UNKNOWN,
     Alike,
     Crossing,
@@ -205,6 +206,9 @@ def test_what_could_not_be_run_has_its_reason():
     [
         ((9, 1, 0), HELD),
         ((5, 0, 3), LEANING),
+        ((3, 0, 0), LEANING),
+        ((3, 9, 2), TOO_FEW),
+        ((1, 0, 1), TOO_FEW),
         ((4, 0, 4), NOT_HELD),
         ((3, 0, 5), NOT_HELD),
         ((0, 5, 9), REVERSED),

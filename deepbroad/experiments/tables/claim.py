@@ -15,13 +15,16 @@ from deepbroad.experiments.published import printed_comparison
 from deepbroad.experiments.results import Results
 from deepbroad.experiments.statistics import SIGNIFICANT, WinDrawLoss, average_ratio, count_wins
 
-HELD, LEANING, NOT_HELD, REVERSED, UNKNOWN = (
+HELD, LEANING, NOT_HELD, REVERSED, TOO_FEW, UNKNOWN = (
     "held",
     "held, not significant",
     "not held",
     "reversed",
+    "too few data sets",
     "no rows",
 )
+# So many data sets that do not draw have to agree for the sign test to be significant at all.
+FEWEST = 6
 
 
 # Two losses are alike if they are this close: less than the mark of a point in a scatter.
@@ -113,6 +116,8 @@ class Alike:
             named = sorted(far, key=lambda name: -abs(far[name]))[:5]
             what += f"; most apart: {', '.join(f'{name} {far[name]:+.3f}' for name in named)}"
         verdict = HELD if near >= 0.9 * len(others) else NOT_HELD
+        if len(others) < FEWEST:
+            verdict = TOO_FEW
         return Evidence(what, str(counts), p_label(counts.p), "–", verdict)
 
 
@@ -191,6 +196,8 @@ class Crossing:
 
 def judge_counts(counts: WinDrawLoss) -> str:
     """Say whether wins are more than losses, and significantly so."""
+    if counts.losses and counts.wins + counts.losses < FEWEST:
+        return TOO_FEW
     if counts.wins == counts.losses:
         return NOT_HELD
     is_significant = counts.p <= SIGNIFICANT

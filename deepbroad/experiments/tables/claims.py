@@ -8,9 +8,11 @@ from deepbroad.experiments.learning_curves import Point
 from deepbroad.experiments.results import Results
 from deepbroad.experiments.tables.claim import (
     ALIKE,
+    FEWEST,
     HELD,
     LEANING,
     NOT_HELD,
+    TOO_FEW,
     UNKNOWN,
     Alike,
     Check,
@@ -115,19 +117,22 @@ def tabulate_claims(results: Results, points: Sequence[Point]) -> Table:
         f"{verdicts.count(HELD)} of {len(CLAIMS)} claims are held by every comparison. "
         "A comparison holds if more data sets say so than not and the sign test's p is at most "
         f"0.05; two losses are alike if at least nine of ten data sets differ by no more than "
-        f"{ALIKE}. Wins are data sets that say what the claim says."
+        f"{ALIKE}. Fewer than {FEWEST} data sets that disagree tell nothing. Wins are data sets "
+        "that say what the claim says."
     )
     return Table(("comparison", "W/D/L", "p", "paper's W/D/L", "verdict"), lines, note)
 
 
 def _sum_up(found: Sequence[Evidence]) -> str:
     """Sum the comparisons of a claim up."""
-    known = [evidence.verdict for evidence in found if evidence.verdict != UNKNOWN]
+    known = [evidence.verdict for evidence in found if evidence.verdict not in (UNKNOWN, TOO_FEW)]
     if not known:
-        return UNKNOWN
+        return TOO_FEW if any(evidence.verdict == TOO_FEW for evidence in found) else UNKNOWN
     held, leaning = known.count(HELD), known.count(LEANING)
     if held == len(known):
         return HELD
     if held + leaning == 0:
         return NOT_HELD
-    return f"so in {held + leaning} of {len(known)} comparisons, {held} of them significant"
+    if not leaning:
+        return f"held in {held} of {len(known)} comparisons"
+    return f"held in {held} of {len(known)} comparisons, and in {leaning} without significance"
