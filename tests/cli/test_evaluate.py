@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -51,6 +52,17 @@ def test_columns_can_be_chosen(table):
     plain = json.loads(succeed("evaluate", table, *arguments[:7]))["models"]
     assert chosen["anje1"]["log_loss"] != plain["anje1"]["log_loss"]
     assert chosen["rf"]["log_loss"] != plain["rf"]["log_loss"]
+
+
+def test_the_forest_sees_dates_as_numbers(tmp_path):
+    days = np.random.default_rng(0).permutation(400)
+    dates = np.datetime64("2019-06-01") + days
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"date": dates, "y": np.where(days < 200, "old", "new")}).to_csv(path, index=False)
+    found = json.loads(
+        succeed("evaluate", path, "--target", "y", "--models", "rf", "--cv", 2, "--json")
+    )
+    assert found["models"]["rf"]["error"] < 0.02
 
 
 def test_folds_divide_every_row_once_a_round():

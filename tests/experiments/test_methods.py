@@ -76,6 +76,40 @@ def test_raw_numbers_stay_as_they_are():
     np.testing.assert_array_equal(found, [[0, 0.5, -1], [1, np.nan, 7]])
 
 
+def test_times_and_booleans_are_numbers_in_their_order():
+    seconds = np.array([5_000, 0, 1_000_000, 7])
+    days = pa.array([20_000, 19_000, None, 19_001], pa.int32()).cast(pa.date32())
+    X = pa.table(
+        {
+            "date": days,
+            "instant": pa.array(seconds + 1_700_000_000).cast(pa.timestamp("s", "UTC")),
+            "duration": pa.array(seconds).cast(pa.duration("s")),
+            "time": pa.array([3, 1, 2, None], pa.int32()).cast(pa.time32("s")),
+            "price": pa.array([3, 1, 2, None], pa.int32()).cast(pa.decimal128(12, 2)),
+            "flag": [True, False, None, True],
+            "empty": pa.nulls(4, pa.date32()),
+        }
+    )
+    found = ValueCodes(discretise=False).fit(X, [0, 1, 0, 1]).transform(X)
+    for column in (1, 2):  # seconds apart, which no float32 would tell since 1970
+        np.testing.assert_array_equal(found[:, column], seconds)
+    np.testing.assert_array_equal(found[:, 0], [1000, 0, np.nan, 1])
+    np.testing.assert_array_equal(found[:, 3], [2, 0, 1, np.nan])
+    np.testing.assert_array_equal(found[:, 4], [3, 1, 2, np.nan])
+    np.testing.assert_array_equal(found[:, 5], [1, 0, np.nan, 1])
+    assert np.isnan(found[:, 6]).all()
+    later = X.slice(0, 1).set_column(0, "date", [pa.array([18_999], pa.int32()).cast(pa.date32())])
+    codes = ValueCodes(discretise=False).fit(X, [0, 1, 0, 1])
+    assert codes.transform(later)[0, 0] == -1
+
+
+def test_dates_are_cut_into_bins():
+    days = np.arange(40)
+    X = pa.table({"date": pa.array(days, pa.int32()).cast(pa.date32())})
+    y = days >= 25
+    np.testing.assert_array_equal(ValueCodes().fit(X, y).transform(X)[:, 0], y)
+
+
 def test_the_forest_is_scikit_learns_on_the_codes():
     X, y = make_table()
     forest = RandomForestClassifier(100, random_state=0)
