@@ -24,6 +24,7 @@ from deepbroad.experiments.methods import make_forest
 from deepbroad.measures import measure
 
 FOREST = "rf"
+_KNOWN = ", ".join([*CLASSES, FOREST])
 
 
 class Scheme(NamedTuple):
@@ -80,8 +81,7 @@ def evaluate(
     The table is read into memory.
     """
     scheme = Scheme.read(cv)
-    names = [name.strip() for name in models.split(",") if name.strip()]
-    made = {name: make_model(name) for name in names}
+    made = {name: make_model(name) for name in _read_names(models)}
     chosen = choose_columns(table, target, categorical, numeric, drop)
     X, y = read_rows(chosen, target, categorical or [])
     splits = list(scheme.splits(y, seed))
@@ -103,6 +103,14 @@ def evaluate(
         Console().print(_tabulate(results, f"{len(y):,} rows, {len(splits)} folds"))
 
 
+def _read_names(models: str) -> list[str]:
+    """Return the names between the commas; a usage error if there are none."""
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter(f"name at least one of {_KNOWN}.", param_hint="--models")
+    return names
+
+
 def make_model(name: str) -> Any:
     """Return a model by its name and perhaps its depth, such as "dbl" or "lr2"."""
     if name == FOREST:
@@ -110,7 +118,7 @@ def make_model(name: str) -> Any:
         return forest.set_params(randomforestclassifier__n_jobs=-1)
     found = re.fullmatch(r"([a-z]+)(\d*)", name)
     if not found or found[1] not in CLASSES:
-        raise ValueError(f"There is no model {name!r}; --models takes {', '.join(CLASSES)}, rf.")
+        raise ValueError(f"There is no model {name!r}; --models takes {_KNOWN}.")
     return create_model(found[1], {"n": int(found[2]) if found[2] else None})
 
 

@@ -91,6 +91,14 @@ def test_errors_are_sentences(table, arguments, message):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("models", ["", " , "])
+def test_no_models_are_a_usage_error_that_lists_them(table, models):
+    result = run("evaluate", table, "--target", "paid", "--models", models)
+    assert result.exit_code == 2
+    assert "--models" in result.output
+    assert "dbl, lr, anje, ande, kdb, tan, rf" in flatten(result.output.replace("│", " "))
+
+
 @pytest.mark.parametrize("folds", ["200", "5x200", "301"])
 def test_more_folds_than_rows_are_refused(table, folds):
     result = run("evaluate", table, "--target", "paid", "--models", "anje1", "--cv", folds)
