@@ -52,7 +52,7 @@ class Scheme(NamedTuple):
         if self.folds > most:
             raise ValueError(
                 f"--cv {self} wants {self.folds} folds, and no class has more than {most} rows; "
-                f"give at most {most}."
+                "each class needs as many rows as there are folds."
             )
         for round_ in range(self.rounds):
             folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed + round_)

@@ -106,6 +106,7 @@ def test_more_folds_than_rows_are_refused(table, folds):
     most = loans()["paid"].value_counts().max()
     expected = f"--cv {folds} wants {folds[-3:]} folds, and no class has more than {most} rows"
     assert expected in flatten(result.output)
+    assert "each class needs as many rows as there are folds" in flatten(result.output)
 
 
 def test_numbers_are_no_classes(tmp_path):
