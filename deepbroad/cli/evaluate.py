@@ -99,7 +99,7 @@ def evaluate(
     if as_json:
         facts = {"rows": len(y), "rounds": scheme.rounds, "folds": scheme.folds, "seed": seed}
         typer.echo(json.dumps({**facts, "models": results}))
-    elif not quiet:
+    else:
         Console().print(_tabulate(results, f"{len(y):,} rows, {len(splits)} folds"))
 
 

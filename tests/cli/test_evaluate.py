@@ -45,6 +45,14 @@ def test_people_get_a_table(table):
         assert text in flatten(printed)
 
 
+def test_quiet_leaves_the_result(table):
+    arguments = ("evaluate", table, "--target", "paid", "--models", "anje", "--cv", "2")
+    loud, quiet = run(*arguments), run(*arguments, "--quiet")
+    assert "300 rows, 2 folds" in quiet.stdout
+    assert quiet.stderr == ""
+    assert quiet.stdout.split()[:10] == loud.stdout.split()[:10]
+
+
 def test_columns_can_be_chosen(table):
     options = ("--numeric", "debt", "--categorical", "zip", "--drop", "age")
     arguments = ("--target", "paid", "--models", "anje1,rf", "--cv", "2", "--json", *options)
