@@ -27,6 +27,11 @@ class Dialect:
 
     def quote(self, name: str) -> str:
         """Return an identifier."""
+        if not name:
+            raise ValueError(
+                "SQL has no table and no column without a name. Name the columns before the fit, "
+                "or leave such a one, often an index of pandas, out: deepbroad fit ... --drop ''"
+            )
         return '"' + _check(name).replace('"', '""') + '"'
 
     def text(self, value: str) -> str:

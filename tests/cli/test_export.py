@@ -44,6 +44,20 @@ def test_sql_scores_a_table(file, tmp_path):
     np.testing.assert_allclose(found, deepbroad.load(file).predict_proba(TABLE), atol=1e-5)
 
 
+def test_an_index_of_pandas_in_a_table_can_be_left_out(tmp_path):
+    TABLE.append_column("y", [["no", "yes", "no", "yes"] * 3]).to_pandas().to_csv(
+        tmp_path / "t.csv"
+    )
+    fit = ("fit", tmp_path / "t.csv", "--target", "y", "--model", "anje", "-n", 1, "-q")
+    model = tmp_path / "m.dbl"
+    assert run(*fit, "-o", model).exit_code == 0
+    refused = run("export", model)
+    assert refused.exit_code == 1
+    assert "--drop ''" in refused.output
+    assert run(*fit, "-o", model, "--drop", "").exit_code == 0
+    assert run("export", model).exit_code == 0
+
+
 def test_json_and_sql_go_to_the_screen(file):
     result = run("export", file, "--to", "json")
     assert json.loads(result.stdout)["classes"] == ["no", "yes"]

@@ -174,6 +174,16 @@ def test_text_that_sql_cannot_hold_is_refused(dialect):
         deepbroad.export(model, to="sql", dialect=dialect)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_column_or_table_without_a_name_is_refused(dialect):
+    model = AnJEClassifier(n=1).fit(pa.table({"": ["a", "b"]}), [0, 1])
+    with pytest.raises(ValueError, match="without a name"):
+        deepbroad.export(model, to="sql", dialect=dialect)
+    model = AnJEClassifier(n=1).fit(pa.table({"x": ["a", "b"]}), [0, 1])
+    with pytest.raises(ValueError, match="without a name"):
+        deepbroad.export(model, to="sql", dialect=dialect, table="")
+
+
 def test_values_that_look_the_same_are_refused():
     X = np.array([[1], ["1"], ["b"], [1]], dtype=object)
     model = AnJEClassifier(n=1).fit(X, [0, 1, 0, 1])
