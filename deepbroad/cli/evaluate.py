@@ -124,7 +124,7 @@ def make_model(name: str) -> Any:
 
 def read_rows(given: Any, target: str, categorical: list[str]) -> tuple[pa.Table, np.ndarray]:
     """Return attributes and classes; columns that are categories come as text."""
-    files = open_files(given, y=target, categories=[target])
+    files = open_files(given, y=target, text=categorical, categories=[target])
     X, y = files.read()
     if y is None or y.null_count:
         raise ValueError(f"Some rows have no {target}; leave them out of the table.")

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deepbroad.data.file_formats import TableFile
-
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+from deepbroad.data.number_text import read_numbers, read_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,20 @@ class NumericFile(TableFile):
         What is no number in them is missing.
     likely : sequence of str
         The same, but they stay as they are where not a single text is a number.
+    whole : sequence of str
+        As `likely`, of whole numbers, which stay exact: they are categories.
     """
 
     def __init__(
-        self, file: TableFile, numeric: Sequence[str] = (), likely: Sequence[str] = ()
+        self,
+        file: TableFile,
+        numeric: Sequence[str] = (),
+        likely: Sequence[str] = (),
+        whole: Sequence[str] = (),
     ) -> None:
         super().__init__(file.path)
         self._file, self._numeric, self._likely = file, tuple(numeric), tuple(likely)
+        self._whole = tuple(whole)
         self.n_rows = file.n_rows
         self.decimal_point = file.decimal_point
 
@@ -59,10 +64,11 @@ class NumericFile(TableFile):
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns."""
         for batch in self._file.batches(columns, rows):
-            for name in (*self._numeric, *self._likely):
+            for name in (*self._numeric, *self._likely, *self._whole):
                 if name not in columns or not _is_text(batch[name].type):
                     continue
-                numbers = read_numbers(batch[name], self.decimal_point)
+                read = read_whole_numbers if name in self._whole else read_numbers
+                numbers = read(batch[name], self.decimal_point)
                 if name in self._numeric or numbers.null_count < len(numbers):
                     batch = batch.set_column(batch.column_names.index(name), name, numbers)
             yield batch
@@ -74,24 +80,11 @@ class NumericFile(TableFile):
     def split(self, rows: int) -> "Sequence[TableFile]":
         """Return parts that can be read apart."""
         parts = self._file.split(rows)
-        return [NumericFile(part, self._numeric, self._likely) for part in parts]
+        return [NumericFile(part, self._numeric, self._likely, self._whole) for part in parts]
 
     def check_unchanged(self) -> None:
         """Raise an error if the file is not what it was when it was opened."""
         self._file.check_unchanged()
-
-
-def read_numbers(texts: pa.ChunkedArray, decimal_point: str = ".") -> pa.ChunkedArray:
-    """Return the numbers that texts say, missing where they say none.
-
-    >>> read_numbers(pa.chunked_array([["1", " 2.5 ", "?", "-3e2", None]])).to_pylist()
-    [1.0, 2.5, None, -300.0, None]
-    """
-    plain = pc.utf8_trim_whitespace(texts.cast(pa.string()))
-    if decimal_point != ".":
-        plain = pc.replace_substring(plain, decimal_point, ".")
-    is_number = pc.match_substring_regex(plain, _NUMBER)
-    return pc.if_else(is_number, plain, pa.scalar(None, pa.string())).cast(pa.float64())
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -11,6 +11,7 @@ import pyarrow.csv
 
 from deepbroad.data.csv_dialect import sniff_dialect, wrong_encoding
 from deepbroad.data.file_formats import TableFile, slices
+from deepbroad.data.number_text import Spelling, spelling_of
 
 # The types of columns are inferred from the first block. Arrow reads some blocks ahead: of 4 MiB
 # they took 160 MB on a table of 21 columns, of 1 MiB 90.
@@ -76,29 +77,27 @@ class CsvTable(TableFile):
 def infer_types(
     paths: Sequence[Path],
     text: Collection[str],
-    exact: Collection[str],
+    labels: Collection[str],
     categories: Collection[str],
 ) -> dict[str, pa.DataType]:
     """Return the types of the columns of CSV files, from the first rows that have values.
 
-    Whole numbers become floats, unless they are in `exact`: the next rows may have fractions, and
-    to cut points they are the same. Those of `text` become text, and those of `categories` if not
-    all their values have the type of the first; whole numbers among which are fractions are floats.
+    Whole numbers become floats, unless they are in `labels`: the next rows may have fractions, and
+    to cut points they are the same. Those of `text` become text. Those of `categories` are gone
+    through: they become text if not all their values have the type of the first, or are written as
+    whole numbers are not, such as 007; but labels among which are fractions are floats.
     """
     types = _read_types(paths[0], dict.fromkeys(text, pa.string()))
     for path in paths:
         empty = [name for name, kind in types.items() if pa.types.is_null(kind)]
         if empty:
             types |= _find_types(path, empty)
+    named = {name: types[name] for name in categories if types.get(name) not in (None, pa.string())}
     types = {
-        name: pa.float64() if pa.types.is_integer(kind) and name not in exact else kind
+        name: pa.float64() if pa.types.is_integer(kind) and name not in labels else kind
         for name, kind in types.items()
     }
-    doubtful = [name for name in categories if types.get(name, pa.string()) != pa.string()]
-    mixed = _find_mixed(paths, types, doubtful)
-    whole = [name for name in mixed if pa.types.is_integer(types[name])]
-    types |= dict.fromkeys(mixed, pa.string()) | dict.fromkeys(whole, pa.float64())
-    return types | dict.fromkeys(_find_mixed(paths, types, whole), pa.string())
+    return types | _settle_categories(paths, named, labels)
 
 
 def open_csv(
@@ -150,6 +149,39 @@ def _find_types(path: Path, names: list[str]) -> dict[str, pa.DataType]:
                     found[name] = _type_of(values, sniff_dialect(path).decimal_point)
             if len(found) == len(names):
                 break
+    return found
+
+
+def _settle_categories(
+    paths: Sequence[Path], types: dict[str, pa.DataType], labels: Collection[str]
+) -> dict[str, pa.DataType]:
+    """Return the types of categories by all their values; `types` are those of the first."""
+    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+    # Versions 1.1 and 1.10 are two; as labels, fractions are to be refused as what they are.
+    fractions = [n for n, kind in types.items() if pa.types.is_floating(kind) and n not in labels]
+    settled = types | dict.fromkeys(fractions, pa.string())
+    for name, spelling in _find_spellings(paths, whole).items():
+        if spelling == Spelling.NUMBER and name in labels:
+            settled[name] = pa.float64()
+        elif spelling != Spelling.WHOLE:
+            settled[name] = pa.string()
+    others = [name for name in types if name not in (*whole, *fractions)]
+    return settled | dict.fromkeys(_find_mixed(paths, settled, others), pa.string())
+
+
+def _find_spellings(paths: Sequence[Path], names: list[str]) -> dict[str, Spelling]:
+    """Return as what all values of some columns can be read; they are gone through as text."""
+    found = dict.fromkeys(names, Spelling.WHOLE)
+    for path in paths if names else ():
+        decimal_point = sniff_dialect(path).decimal_point
+        try:
+            with open_csv(path, dict.fromkeys(names, pa.string()), names) as reader:
+                for batch in reader:
+                    for name in names:
+                        spelling = spelling_of(batch.column(name), decimal_point)
+                        found[name] = max(found[name], spelling)
+        except pa.ArrowInvalid as error:
+            raise _refusal(path, error) from error
     return found
 
 

@@ -150,6 +150,17 @@ class Encoding:
         ]
 
     @property
+    def whole_names(self) -> list[str]:
+        """The attributes that are categories of whole numbers."""
+        return [
+            column.name
+            for column in self.columns
+            if isinstance(column, CategoryColumn)
+            and column.values
+            and all(type(value) is int for value in column.values)
+        ]
+
+    @property
     def number_names(self) -> list[str]:
         """The attributes that are numbers, which files may show as text."""
         owned = [own[-1] for own in self.owned]

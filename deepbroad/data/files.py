@@ -184,6 +184,7 @@ def open_files(
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    whole: Sequence[str] = (),
 ) -> TableFiles:
     """Return a table in files; only their headers are read.
 
@@ -200,23 +201,25 @@ def open_files(
     text : sequence of str
         Columns that are text, whatever a CSV file looks like.
     categories : sequence of str
-        Columns that are text if not all their values in CSV files are of the type of the first,
-        for which those files are gone through.
+        Columns that are text where reading them as numbers would make two of their values one, or
+        not all values are of one type; CSV files are gone through to find out.
     numbers : sequence of str
         Columns that are numbers if any of their texts is one.
+    whole : sequence of str
+        Columns that are categories of whole numbers if any of their texts is one.
 
     Returns
     -------
     TableFiles
     """
     chosen = X if isinstance(X, ChosenFiles) else ChosenFiles(X)
-    exact = [] if y is None else [y]
+    labels = [] if y is None else [y]
     if y is not None and y == weights:
         raise ValueError(f"column {y!r} cannot hold both the classes and the weights of rows")
-    text = [*text, *chosen.numeric]  # so that CSV holds what is no number
-    files = _open_all(chosen.files, lambda paths: infer_types(paths, text, exact, categories))
-    if chosen.numeric or numbers:
-        files = [NumericFile(file, chosen.numeric, numbers) for file in files]
+    text = [*text, *chosen.numeric, *whole]  # so that CSV holds what is no number
+    files = _open_all(chosen.files, lambda paths: infer_types(paths, text, labels, categories))
+    if chosen.numeric or numbers or whole:
+        files = [NumericFile(file, chosen.numeric, numbers, whole) for file in files]
     known = files[0].names
     for file in files[1:]:
         if sorted(file.names) != sorted(known):

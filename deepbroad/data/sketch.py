@@ -56,7 +56,7 @@ class SketchRules(NamedTuple):
     def named_categories(self, names: Sequence[str]) -> list[str]:
         """Return the columns that the user calls categories.
 
-        They are text in CSV where their values are not all of one type.
+        They are text in CSV unless it writes them as whole numbers, booleans or dates.
         """
         chosen = [] if self.categorical is None else np.flatnonzero(self.categorical).tolist()
         return [names[i] for i in chosen]

@@ -144,6 +144,7 @@ class Predictor:
             columns=encoding.names,
             text=[*encoding.text_names, *text],
             numbers=encoding.number_names,
+            whole=encoding.whole_names,
         )
 
     def _open_labelled(self, X: Any, y: Any, sample_weight: Any = None) -> TableFiles:

@@ -221,6 +221,12 @@ class TestCsv:
         assert set(columns[1]) == {1, 2, 3}
         assert set(columns[2]) == {"1", "qq", "4"}
 
+    @pytest.mark.parametrize("late", ["007", "1.5", "1" * 19])
+    def test_categories_are_text_if_numbers_would_lose_how_they_are_written(self, tmp_path, late):
+        path = self.write(tmp_path, "a,y", *["7,1"] * 30, f"{late},1")
+        columns, *_ = rows_of(open_files(path, y="y", categories=["a"]))
+        assert set(columns[0]) == {"7", late}
+
     def test_a_column_that_begins_with_nothing_has_the_type_of_its_first_values(self, tmp_path):
         self.write(tmp_path, "a,b,c,d", *["1,,,"] * 60, "2,3.5,,", "1,,,", name="1.csv")
         self.write(tmp_path, "a,b,c,d", "1,4,word,", name="2.csv")
