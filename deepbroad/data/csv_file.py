@@ -11,7 +11,7 @@ import pyarrow.csv
 
 from deepbroad.data.csv_dialect import sniff_dialect, wrong_encoding
 from deepbroad.data.file_formats import TableFile, slices
-from deepbroad.data.number_text import Spelling, spelling_of
+from deepbroad.data.number_text import Spelling, has_padded, spelling_of
 
 # The types of columns are inferred from the first block. Arrow reads some blocks ahead: of 4 MiB
 # they took 160 MB on a table of 21 columns, of 1 MiB 90.
@@ -79,19 +79,23 @@ def infer_types(
     text: Collection[str],
     labels: Collection[str],
     categories: Collection[str],
+    numbers: Collection[str] = (),
 ) -> dict[str, pa.DataType]:
     """Return the types of the columns of CSV files, from the first rows that have values.
 
     Whole numbers become floats, unless they are in `labels`: the next rows may have fractions, and
-    to cut points they are the same. Those of `text` become text. Those of `categories` are gone
-    through: they become text if not all their values have the type of the first, or are written as
-    whole numbers are not, such as 007; but labels among which are fractions are floats.
+    to cut points they are the same. Where those that tell the type are padded with zeros, such as
+    007, they are codes and become text, unless they are `numbers`. Those of `text` become text.
+    Those of `categories` are gone through: they become text if not all their values have the type
+    of the first, or if any is written as whole numbers are not; but labels among which are
+    fractions are floats.
     """
     types = _read_types(paths[0], dict.fromkeys(text, pa.string()))
+    types |= dict.fromkeys(_find_padded(paths[0], _whole(types, numbers)), pa.string())
     for path in paths:
         empty = [name for name, kind in types.items() if pa.types.is_null(kind)]
         if empty:
-            types |= _find_types(path, empty)
+            types |= _find_types(path, empty, numbers)
     named = {name: types[name] for name in categories if types.get(name) not in (None, pa.string())}
     types = {
         name: pa.float64() if pa.types.is_integer(kind) and name not in labels else kind
@@ -138,7 +142,21 @@ def _read_types(path: Path, types: dict[str, pa.DataType]) -> dict[str, pa.DataT
     return found
 
 
-def _find_types(path: Path, names: list[str]) -> dict[str, pa.DataType]:
+def _whole(types: dict[str, pa.DataType], but: Collection[str] = ()) -> list[str]:
+    """Return the columns of whole numbers but for some."""
+    return [n for n, kind in types.items() if pa.types.is_integer(kind) and n not in but]
+
+
+def _find_padded(path: Path, names: list[str]) -> list[str]:
+    """Return those of some columns that the first block shows padded with zeros."""
+    if not names:
+        return []
+    with open_csv(path, dict.fromkeys(names, pa.string()), names) as reader:
+        first = next(iter(reader))
+    return [name for name in names if has_padded(first.column(name))]
+
+
+def _find_types(path: Path, names: list[str], numbers: Collection[str]) -> dict[str, pa.DataType]:
     """Return the types of columns whose first block is empty, as far as the file shows them."""
     found: dict[str, pa.DataType] = {}
     with open_csv(path, dict.fromkeys(names, pa.string()), names) as reader:
@@ -146,7 +164,9 @@ def _find_types(path: Path, names: list[str]) -> dict[str, pa.DataType]:
             for name in set(names) - set(found):
                 values = batch.column(name).drop_null()
                 if len(values):
-                    found[name] = _type_of(values, sniff_dialect(path).decimal_point)
+                    kind = _type_of(values, sniff_dialect(path).decimal_point)
+                    is_code = _whole({name: kind}, numbers) and has_padded(values)
+                    found[name] = pa.string() if is_code else kind
             if len(found) == len(names):
                 break
     return found
@@ -156,7 +176,7 @@ def _settle_categories(
     paths: Sequence[Path], types: dict[str, pa.DataType], labels: Collection[str]
 ) -> dict[str, pa.DataType]:
     """Return the types of categories by all their values; `types` are those of the first."""
-    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+    whole = _whole(types)
     # Versions 1.1 and 1.10 are two; as labels, fractions are to be refused as what they are.
     fractions = [n for n, kind in types.items() if pa.types.is_floating(kind) and n not in labels]
     settled = types | dict.fromkeys(fractions, pa.string())

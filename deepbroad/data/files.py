@@ -217,7 +217,10 @@ def open_files(
     if y is not None and y == weights:
         raise ValueError(f"column {y!r} cannot hold both the classes and the weights of rows")
     text = [*text, *chosen.numeric, *whole]  # so that CSV holds what is no number
-    files = _open_all(chosen.files, lambda paths: infer_types(paths, text, labels, categories))
+    unpadded = [*numbers, *(name for name in (weights,) if name is not None)]
+    files = _open_all(
+        chosen.files, lambda paths: infer_types(paths, text, labels, categories, unpadded)
+    )
     if chosen.numeric or numbers or whole:
         files = [NumericFile(file, chosen.numeric, numbers, whole) for file in files]
     known = files[0].names

@@ -10,6 +10,7 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
 # 007 is another code than 7, and float64 would round so many digits.
 _CODE = r"^[+-]?(0\d+|\d{19,})$"
+_PADDED = r"^\s*[+-]?0\d+\s*$"
 
 
 class Spelling(IntEnum):
@@ -60,6 +61,15 @@ def spelling_of(texts: pa.Array | pa.ChunkedArray, decimal_point: str = ".") -> 
     is_code = pc.any(pc.match_substring_regex(others, _CODE)).as_py()
     is_number = pc.all(pc.match_substring_regex(others, _NUMBER)).as_py()
     return Spelling.NUMBER if is_number and not is_code else Spelling.TEXT
+
+
+def has_padded(texts: pa.Array) -> bool:
+    """Tell whether a whole number among texts begins with a needless zero.
+
+    >>> has_padded(pa.array(["0", "10", None])), has_padded(pa.array(["10", "07"]))
+    (False, True)
+    """
+    return bool(pc.any(pc.match_substring_regex(texts, _PADDED)).as_py())
 
 
 def _trim(texts: pa.ChunkedArray, decimal_point: str) -> pa.ChunkedArray:

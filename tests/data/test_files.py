@@ -227,6 +227,14 @@ class TestCsv:
         columns, *_ = rows_of(open_files(path, y="y", categories=["a"]))
         assert set(columns[0]) == {"7", late}
 
+    def test_what_begins_with_a_zero_is_text_unless_it_must_be_a_number(self, tmp_path):
+        lines = ["7,07,0,01,0.5,,01,1", "007,08,10,02,0.25,,1,01", *["1,1,1,1,1,,1,1"] * 60]
+        path = self.write(tmp_path, "a,b,c,w,d,e,y,f", *lines, "1,1,1,1,1,09,1,1")
+        files = open_files(ChosenFiles(path, ("f",), ("b",)), y="y", weights="w")
+        (a, b, c, d, e), y, weights = rows_of(files)
+        assert (a[:2], b[:2], c[:2]) == (["7", "007"], [7, 8], [0, 10])
+        assert (d[:2], e[-1], y[:2], weights[:2]) == ([0.5, 0.25], "09", ["01", "1"], [1, 2])
+
     def test_a_column_that_begins_with_nothing_has_the_type_of_its_first_values(self, tmp_path):
         self.write(tmp_path, "a,b,c,d", *["1,,,"] * 60, "2,3.5,,", "1,,,", name="1.csv")
         self.write(tmp_path, "a,b,c,d", "1,4,word,", name="2.csv")

@@ -57,3 +57,25 @@ def test_commands_tell_named_categories_apart(tmp_path):
     assert "007" in succeed("explain", model, path, "--row", 1)
     found = succeed("evaluate", path, *options, "--models", "anje1", "--cv", 2, "--json")
     assert '"error": 0.0' in found
+
+
+def test_classes_are_told_apart_as_they_are_written(tmp_path):
+    path = write(tmp_path / "t.csv", ("a", "b"), ("1", "01"))
+    model = fit(path)
+    assert model.classes_.tolist() == ["01", "1"]
+    assert model.predict(path).tolist() == ["1", "01"] * 20
+    assert model.score(path, "y") == 1
+    found = succeed("evaluate", path, "--target", "y", "--models", "anje1", "--cv", 2, "--json")
+    assert '"error": 0.0' in found
+
+
+def test_numbers_that_begin_with_a_zero_are_codes(tmp_path):
+    path = write(tmp_path / "t.csv", ("7", "007"))
+    model = fit(path, named=())
+    assert model.attributes_["zip"] == ["007", "7"]
+    assert model.score(path, "y") == 1
+
+
+def test_a_model_of_numbers_reads_those_that_begin_with_a_zero_as_numbers(tmp_path):
+    model = fit(write(tmp_path / "t.csv", ("7", "8")), named=())
+    assert model.predict(write(tmp_path / "u.csv", ("007", "08"))).tolist() == ["no", "yes"] * 20
