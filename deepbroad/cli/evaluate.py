@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import CLASSES, create_model
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.table import TableArgument
 from deepbroad.data.files import open_files
 from deepbroad.data.labels import LabelError, Labels
@@ -100,7 +101,7 @@ def evaluate(
         facts = {"rows": len(y), "rounds": scheme.rounds, "folds": scheme.folds, "seed": seed}
         typer.echo(json.dumps({**facts, "models": results}))
     else:
-        Console().print(_tabulate(results, f"{len(y):,} rows, {len(splits)} folds"))
+        Screen().print(_tabulate(results, f"{len(y):,} rows, {len(splits)} folds"))
 
 
 def _read_names(models: str) -> list[str]:

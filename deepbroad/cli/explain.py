@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import deepbroad
 from deepbroad.cli.failure import Debug, plainly
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.summary import show
 from deepbroad.cli.table import OptionalTable
 from deepbroad.estimators.explanation import Explanation, RowExplanations
@@ -58,7 +58,7 @@ def explain(
     if as_json:
         show(summary, as_json=True)
         return
-    console = Console()
+    console = Screen()
     console.print(_tabulate(title, headings, lines))
     if rest:
         console.print(f"... and {rest:,} smaller effects (--top {len(explanation.effects)})")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
+from deepbroad.cli.screen import UNREAD, abandon_output
 from deepbroad.cli.table import name_pipe
 
 # What a user can do something about; anything else is a bug, and its traceback is wanted.
@@ -25,17 +26,22 @@ def plainly(command: Command) -> Command:
     """Make a command print expected errors as one message and leave with exit code 1.
 
     Warnings are printed the same way, once each. A command that has a parameter `debug` which is
-    true shows tracebacks too.
+    true shows tracebacks too. Where nobody reads what is printed any more, as under `head`, it ends
+    silently.
     """
 
     @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Any, **options: Any) -> None:
         console = Console(stderr=True)
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = functools.partial(_show_warning, console)
             try:
-                return command(*args, **options)
+                command(*args, **options)
+                sys.stdout.flush()
+            except BrokenPipeError:
+                abandon_output()
+                raise typer.Exit(UNREAD) from None
             except KeyboardInterrupt:
                 console.print("Interrupted.", style="red")
                 raise typer.Exit(130) from None

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import deepbroad
 from deepbroad.cli.failure import Debug, plainly
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.data.code_column import NumberColumn
 
@@ -34,9 +34,9 @@ def info(
         show({**summary, "parameters": parameters, "columns": columns}, as_json=True)
         return
     show(summary, as_json=False)
-    Console().print(_tabulate(columns[:MOST_ATTRIBUTES]))
+    Screen().print(_tabulate(columns[:MOST_ATTRIBUTES]))
     if len(columns) > MOST_ATTRIBUTES:
-        Console().print(f"... and {len(columns) - MOST_ATTRIBUTES:,} more attributes (see --json)")
+        Screen().print(f"... and {len(columns) - MOST_ATTRIBUTES:,} more attributes (see --json)")
 
 
 def describe_attributes(classifier: Any) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from deepbroad.cli.failure import Debug, plainly
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.trial_watch import TrialWatch
 from deepbroad.experiments import datasets as known_datasets
 from deepbroad.experiments import methods as known_methods
@@ -80,7 +81,7 @@ def reproduce(
     debug: Debug = False,
 ) -> None:
     """Run the paper's experiments again and report them beside its numbers."""
-    console = Console()
+    console = Screen()
     check_names(names)
     chosen_methods = known_methods.find(_split(methods) or methods_for(names))
     if max_iter is not None:

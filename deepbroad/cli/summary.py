@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from deepbroad.cli.screen import Screen
 
 
 def describe_model(model: Any) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def show(summary: dict[str, Any], *, as_json: bool, quiet: bool = False) -> None
     if as_json:
         typer.echo(json.dumps(summary))
     elif not quiet:
-        Console().print(tabulate(summary))
+        Screen().print(tabulate(summary))
 
 
 def tabulate(summary: dict[str, Any]) -> Table:
