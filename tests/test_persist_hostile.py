@@ -151,9 +151,9 @@ def test_a_safetensors_file_of_something_else_is_refused(path):
 
 
 def test_a_missing_file_and_a_folder_are_errors_of_the_system(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"^there is no file '.*nothing\.dbl'"):
         deepbroad.load(tmp_path / "nothing.dbl")
-    with pytest.raises(OSError):
+    with pytest.raises(IsADirectoryError, match=r"is a folder; give a model file"):
         deepbroad.load(tmp_path)
 
 

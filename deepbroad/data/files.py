@@ -293,7 +293,11 @@ def _find_paths(path: Path) -> list[Path]:
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}{hint}")
     found = [path] if path.is_file() else _visible_files(path)
     if not found:
-        raise ValueError(f"folder {str(path)!r} holds no files; give one with Parquet files in it")
+        *others, last = dict.fromkeys(_FORMATS.values())
+        raise ValueError(
+            f"folder {str(path)!r} holds no files; give one with {', '.join(others)} or {last} "
+            "files in it"
+        )
     for file in found:
         if _format_of(file) is None:
             raise ValueError(

@@ -143,6 +143,8 @@ def load(path: str | os.PathLike[str]) -> TableClassifier:
     ------
     FileNotFoundError
         If there is no such file.
+    IsADirectoryError
+        If it is a folder.
     ModelFileError
         If it is no model file, truncated, damaged, changed, or of a format of another version.
     MemoryError
@@ -153,6 +155,10 @@ def load(path: str | os.PathLike[str]) -> TableClassifier:
     save : Write a model, with an example.
     """
     path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; give a model file")
     data = path.read_bytes()
     try:
         stamp, arrays = unpack_file(data, version=deepbroad.__version__)

@@ -269,7 +269,7 @@ def test_a_missing_file_is_said(tmp_path):
 
 
 def test_an_empty_folder_is_said(tmp_path):
-    with pytest.raises(ValueError, match="holds no files"):
+    with pytest.raises(ValueError, match=r"holds no files; .*Parquet, CSV, Arrow or ARFF"):
         open_files(tmp_path)
 
 
