@@ -28,6 +28,7 @@ from deepbroad.data.objects import factor_objects
 from deepbroad.data.times import epoch_microseconds, time_quantity
 
 Kind: TypeAlias = Literal["number", "category"]
+_EXACT = 2**53  # float64 holds all integers up to here
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,26 @@ class Column:
             return epoch_microseconds(self.values)
         cast = self.values.cast(pa.float64(), safe=False)
         return np.asarray(cast.to_numpy(zero_copy_only=False) if is_flat(cast) else cast.to_numpy())
+
+    def merges_integers(self) -> bool:
+        """Tell whether `numbers` makes one of two integers, which it may beyond 2^53."""
+        values = self.values
+        if isinstance(values, Factor):
+            large = {n for n in values.levels if isinstance(n, int) and abs(n) >= _EXACT}
+            return len({as_number(n, "number") for n in large}) < len(large)
+        if isinstance(values, np.ndarray):
+            if values.dtype not in (np.int64, np.uint64):
+                return False
+            values = pa.array(np.ascontiguousarray(values))
+        kind = values.type
+        is_exact = pa.types.is_int64(kind) or pa.types.is_uint64(kind)
+        if not is_exact and not (pa.types.is_decimal(kind) and kind.scale <= 0):
+            return False
+        low, high = pc.min_max(values).as_py().values()
+        if low is None or max(-low, high) <= _EXACT:
+            return False
+        numbers = values.cast(pa.float64(), safe=False)
+        return bool(pc.count_distinct(numbers).as_py() < pc.count_distinct(values).as_py())
 
     def factor(self) -> Factor:
         """Return the values as indices into a list of distinct levels."""

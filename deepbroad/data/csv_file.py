@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow.csv
 
 from deepbroad.data.csv_dialect import sniff_dialect, wrong_encoding
 from deepbroad.data.file_formats import TableFile, slices
-from deepbroad.data.number_text import Spelling, has_padded, spelling_of
+from deepbroad.data.number_text import Spelling, has_long, has_padded, spelling_of
 
 # The types of columns are inferred from the first block. Arrow reads some blocks ahead: of 4 MiB
 # they took 160 MB on a table of 21 columns, of 1 MiB 90.
@@ -20,6 +21,8 @@ _BLOCK = 2**20
 _CONVERSION = re.compile(
     r"column #(\d+).*?conversion error to (?!string)([\w\[\]]+): (.*)", re.DOTALL
 )
+# From the name of a column and the whole numbers that it begins with to its type.
+Settle = Callable[[str, pa.Array], pa.DataType]
 
 
 class CsvTable(TableFile):
@@ -85,22 +88,20 @@ def infer_types(
 
     Whole numbers become floats, unless they are in `labels`: the next rows may have fractions, and
     to cut points they are the same. Where those that tell the type are padded with zeros, such as
-    007, they are codes and become text, unless they are `numbers`. Those of `text` become text.
-    Those of `categories` are gone through: they become text if not all their values have the type
-    of the first, or if any is written as whole numbers are not; but labels among which are
-    fractions are floats.
+    007, they are codes and become text, and where they have too many digits for floats they stay
+    integers, unless they are `numbers`. Those of `text` become text. Those of `categories` are gone
+    through: they become text if not all their values have the type of the first, or if any is
+    written as whole numbers are not; but labels among which are fractions are floats.
     """
+    settle = partial(_settle_whole, exact={*labels, *categories}, numbers=numbers)
     types = _read_types(paths[0], dict.fromkeys(text, pa.string()))
-    types |= dict.fromkeys(_find_padded(paths[0], _whole(types, numbers)), pa.string())
+    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+    types |= _settle_first(paths[0], whole, settle)
     for path in paths:
         empty = [name for name, kind in types.items() if pa.types.is_null(kind)]
         if empty:
-            types |= _find_types(path, empty, numbers)
+            types |= _find_types(path, empty, settle)
     named = {name: types[name] for name in categories if types.get(name) not in (None, pa.string())}
-    types = {
-        name: pa.float64() if pa.types.is_integer(kind) and name not in labels else kind
-        for name, kind in types.items()
-    }
     return types | _settle_categories(paths, named, labels)
 
 
@@ -142,21 +143,27 @@ def _read_types(path: Path, types: dict[str, pa.DataType]) -> dict[str, pa.DataT
     return found
 
 
-def _whole(types: dict[str, pa.DataType], but: Collection[str] = ()) -> list[str]:
-    """Return the columns of whole numbers but for some."""
-    return [n for n, kind in types.items() if pa.types.is_integer(kind) and n not in but]
+def _settle_whole(
+    name: str, texts: pa.Array, *, exact: Collection[str], numbers: Collection[str]
+) -> pa.DataType:
+    """Return the type of a column that begins with these texts, all of them whole numbers."""
+    if name in numbers:
+        return pa.float64()
+    if has_padded(texts):
+        return pa.string()
+    return pa.int64() if name in exact or has_long(texts) else pa.float64()
 
 
-def _find_padded(path: Path, names: list[str]) -> list[str]:
-    """Return those of some columns that the first block shows padded with zeros."""
+def _settle_first(path: Path, names: list[str], settle: Settle) -> dict[str, pa.DataType]:
+    """Return the types of columns whose first block has whole numbers only."""
     if not names:
-        return []
+        return {}
     with open_csv(path, dict.fromkeys(names, pa.string()), names) as reader:
         first = next(iter(reader))
-    return [name for name in names if has_padded(first.column(name))]
+    return {name: settle(name, first.column(name)) for name in names}
 
 
-def _find_types(path: Path, names: list[str], numbers: Collection[str]) -> dict[str, pa.DataType]:
+def _find_types(path: Path, names: list[str], settle: Settle) -> dict[str, pa.DataType]:
     """Return the types of columns whose first block is empty, as far as the file shows them."""
     found: dict[str, pa.DataType] = {}
     with open_csv(path, dict.fromkeys(names, pa.string()), names) as reader:
@@ -165,8 +172,7 @@ def _find_types(path: Path, names: list[str], numbers: Collection[str]) -> dict[
                 values = batch.column(name).drop_null()
                 if len(values):
                     kind = _type_of(values, sniff_dialect(path).decimal_point)
-                    is_code = _whole({name: kind}, numbers) and has_padded(values)
-                    found[name] = pa.string() if is_code else kind
+                    found[name] = settle(name, values) if pa.types.is_integer(kind) else kind
             if len(found) == len(names):
                 break
     return found
@@ -176,7 +182,7 @@ def _settle_categories(
     paths: Sequence[Path], types: dict[str, pa.DataType], labels: Collection[str]
 ) -> dict[str, pa.DataType]:
     """Return the types of categories by all their values; `types` are those of the first."""
-    whole = _whole(types)
+    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
     # Versions 1.1 and 1.10 are two; as labels, fractions are to be refused as what they are.
     fractions = [n for n, kind in types.items() if pa.types.is_floating(kind) and n not in labels]
     settled = types | dict.fromkeys(fractions, pa.string())

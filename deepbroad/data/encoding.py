@@ -285,6 +285,8 @@ def _fit_column(
         all_cuts = _cut(numbers, training, keeps_two=is_category is None)
         # No number at all is no bin at all: only a category can have missing as its sole value.
         if all_cuts:
+            if column.merges_integers():
+                warn_of_merged_integers(column.name)
             absent = np.isnan(numbers)
             missing = bool(absent.any() if counted is None else (absent & counted).any())
             return [
@@ -323,6 +325,17 @@ def warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
             UserWarning,
             stacklevel=2,
         )
+
+
+def warn_of_merged_integers(name: str) -> None:
+    """Warn of a column of integers that are not all different as float64."""
+    warnings.warn(
+        f"Column {name!r} holds integers beyond 2^53, some of which are the same number here: they "
+        "are told apart only coarsely. If they are identifiers, leave the column out, or name it "
+        "in `categorical_features`, which keeps them exact.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def stack_codes(codes: list[np.ndarray]) -> np.ndarray:

@@ -11,6 +11,7 @@ _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
 # 007 is another code than 7, and float64 would round so many digits.
 _CODE = r"^[+-]?(0\d+|\d{19,})$"
 _PADDED = r"^\s*[+-]?0\d+\s*$"
+_LONG = r"\d{16}"  # as 2^53 has
 
 
 class Spelling(IntEnum):
@@ -70,6 +71,11 @@ def has_padded(texts: pa.Array) -> bool:
     (False, True)
     """
     return bool(pc.any(pc.match_substring_regex(texts, _PADDED)).as_py())
+
+
+def has_long(texts: pa.Array) -> bool:
+    """Tell whether a whole number among texts may be beyond what float64 holds exactly."""
+    return bool(pc.any(pc.match_substring_regex(texts, _LONG)).as_py())
 
 
 def _trim(texts: pa.ChunkedArray, decimal_point: str) -> pa.ChunkedArray:

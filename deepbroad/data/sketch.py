@@ -14,7 +14,7 @@ from deepbroad.data.code_column import (
     occurring_levels,
 )
 from deepbroad.data.column import PLURAL, Column
-from deepbroad.data.encoding import Encoding, warn_of_stray_text
+from deepbroad.data.encoding import Encoding, warn_of_merged_integers, warn_of_stray_text
 from deepbroad.data.factor import Quantity
 from deepbroad.data.files import TableFiles
 from deepbroad.data.labels import LabelError, Labels
@@ -91,6 +91,7 @@ class ColumnSketch:
         self.name, self.is_category = name, is_category
         self.quantity: Quantity | None = None  # of numbers; None for categories, or nothing yet
         self.missing = False
+        self.merges_integers = False
         self.values: set[Identity] = set()
         self.value_bytes = 0
         self.numbers = NumberSketch(capacity)
@@ -107,6 +108,7 @@ class ColumnSketch:
             column = column.among(counted)
         if column.kind == "number" and not self.is_category:
             self._agree(column.quantity)
+            self.merges_integers |= column.merges_integers()
             numbers = column.numbers(column.quantity)
             absent = np.isnan(numbers)
             self.missing |= bool(absent.any() if counted is None else (absent & counted).any())
@@ -121,6 +123,7 @@ class ColumnSketch:
         if other.quantity is not None:
             self._agree(other.quantity)
         self.missing |= other.missing
+        self.merges_integers |= other.merges_integers
         self._add_values(other.values)
         self.numbers.merge(other.numbers.relabelled(codes))
 
@@ -155,6 +158,8 @@ class ColumnSketch:
             keeps_two=self.is_category is None,
         )
         if all_cuts and self.quantity is not None:
+            if self.merges_integers:
+                warn_of_merged_integers(self.name)
             return [
                 NumberColumn(attribute, self.name, self.missing, cuts, self.quantity)
                 for cuts in all_cuts
