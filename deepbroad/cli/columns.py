@@ -23,10 +23,19 @@ def choose_columns(
     categorical: list[str] | None,
     numeric: list[str] | None,
     drop: list[str] | None,
+    weight: str | None = None,
 ) -> Any:
     """Return files with the columns that were asked for; a usage error if options contradict."""
-    roles = {"target": [target], "drop": drop, "numeric": numeric, "categorical": categorical}
-    _check_roles({f"--{role}": names or [] for role, names in roles.items()})
+    _check_roles(
+        {
+            "--target": [target],
+            "--weight": [] if weight is None else [weight],
+            "--drop": drop or [],
+            # Texts may well be read as numbers that are weights.
+            "--numeric": [name for name in numeric or [] if name != weight],
+            "--categorical": categorical or [],
+        }
+    )
     if not numeric and not drop:
         return table
     return ChosenFiles(table, tuple(drop or ()), tuple(numeric or ()))

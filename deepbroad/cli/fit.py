@@ -65,7 +65,7 @@ def fit(
     classifier = create_model(model, options)
     check_output(out, table)
     began = perf_counter()
-    chosen = choose_columns(table, target, categorical, numeric, drop)
+    chosen = choose_columns(table, target, categorical, numeric, drop, weight)
     n_rows = open_files(chosen, y=target, weights=weight).n_rows
     watch = Watch(Console(stderr=True, quiet=quiet), n_rows, getattr(classifier, "tol", 0.0))
     if "callbacks" in classifier.get_params():

@@ -97,3 +97,29 @@ def test_one_column_is_not_given_to_two_options(table, command, options, roles):
     assert result.exit_code == 2
     said = flatten(result.output.replace("│", " "))
     assert f"Column {options[-1]!r} is given to {roles}; leave one of them out." in said
+
+
+@pytest.mark.parametrize(
+    ("options", "roles"),
+    [
+        (("--drop", "zip"), "--weight and --drop"),
+        (("--categorical", "zip"), "--weight and --categorical"),
+    ],
+)
+def test_weights_are_nothing_else(table, options, roles):
+    result = run("fit", table, "--target", "paid", "--weight", "zip", *options)
+    assert result.exit_code == 2
+    said = flatten(result.output.replace("│", " "))
+    assert f"Column 'zip' is given to {roles}; leave one of them out." in said
+
+
+def test_classes_are_no_weights(table):
+    result = run("fit", table, "--target", "zip", "--weight", "zip")
+    assert result.exit_code == 2
+    assert "--target and --weight" in flatten(result.output)
+
+
+def test_texts_can_be_read_as_weights(tmp_path):
+    loans().astype({"zip": str}).to_parquet(tmp_path / "t.parquet")
+    columns, _ = columns_of(tmp_path / "t.parquet", "--weight", "zip", "--numeric", "zip")
+    assert "zip" not in columns
