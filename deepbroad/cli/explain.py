@@ -19,7 +19,10 @@ from deepbroad.estimators.explanation import Explanation, RowExplanations
 def explain(
     model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
     table: OptionalTable = None,
-    row: Annotated[int, typer.Option(min=0, help="Which row of the table, from 0.")] = 0,
+    row: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which row of the table, from 0.", show_default="0"),
+    ] = None,
     label: Annotated[
         str | None,
         typer.Option("--class", help="Class to explain; by default a row's likeliest, or all."),
@@ -29,6 +32,8 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """Show the most important effects of a model, or what each adds to a row's log odds."""
+    if table is None and row is not None:
+        raise typer.BadParameter("give the table that --row is a row of.", param_hint="--row")
     classifier = deepbroad.load(model)
     named = None if label is None else find_label(classifier, label)
     explanation = classifier.explain()
@@ -42,6 +47,7 @@ def explain(
         title += "" if label is None else f" of {label}"
         rest = len(explanation.effects) - len(found)
     else:
+        row = row or 0
         rows = find_row(classifier, explanation, table, row)
         name = rows.best_class(0) if label is None else named
         summary = describe_row(rows, name, top)

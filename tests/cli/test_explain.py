@@ -63,6 +63,13 @@ def test_rows_and_classes_that_are_not_there_are_refused(folder, arguments, mess
     assert message in flatten(result.output)
 
 
+@pytest.mark.parametrize("row", [0, 3])
+def test_a_row_without_a_table_is_refused(folder, row):
+    result = run("explain", folder / "m.dbl", "--row", row)
+    assert result.exit_code == 2
+    assert "give the table that --row is a row of" in flatten(result.output.replace("│", " "))
+
+
 def test_a_class_that_is_not_there_is_refused_without_a_table_too(folder):
     result = run("explain", folder / "m.dbl", "--class", "maybe")
     assert result.exit_code == 1
