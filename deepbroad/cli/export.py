@@ -33,11 +33,18 @@ class Database(StrEnum):
 def export(
     model: Annotated[Path, typer.Argument(help="Model file that `deepbroad fit` wrote.")],
     to: Annotated[Target, typer.Option(help="What to write.")] = Target.sql,
-    dialect: Annotated[Database, typer.Option(help="Database, for SQL.")] = Database.duckdb,
-    table: Annotated[str, typer.Option(help="Table that the SQL scores.")] = "rows",
+    dialect: Annotated[
+        Database | None, typer.Option(help="Database, for SQL.", show_default="duckdb")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Table that the SQL scores.", show_default="rows")
+    ] = None,
     prefix: Annotated[
-        str, typer.Option(help="What the names of the SQL's own tables begin with.")
-    ] = "deepbroad",
+        str | None,
+        typer.Option(
+            help="What the names of the SQL's own tables begin with.", show_default="deepbroad"
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; the screen if none.")
     ] = None,
@@ -45,12 +52,18 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write a model so that it predicts without Python."""
+    given = {"dialect": dialect, "table": table, "prefix": prefix}
+    options = {name: str(value) for name, value in given.items() if value is not None}
+    if options and to is not Target.sql:
+        option = f"--{next(iter(options))}"
+        raise typer.BadParameter(
+            f"--to {to} has no {option}; leave it out, or take --to sql.", param_hint=option
+        )
     if out is None and to is Target.onnx:
         raise ValueError("ONNX is no text for the screen; name a file with --out.")
     check_output(out, model)
     classifier = deepbroad.load(model)
-    options = {"to": to.value, "dialect": dialect.value, "table": table, "prefix": prefix}
-    exported = deepbroad.export(classifier, out, **options)
+    exported = deepbroad.export(classifier, out, to=to.value, **options)
     if out is None:
         typer.echo(exported if to is Target.sql else dump_json(exported).decode(), nl=False)
     elif not quiet:

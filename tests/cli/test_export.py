@@ -67,6 +67,17 @@ def test_json_and_sql_go_to_the_screen(file):
     )
 
 
+@pytest.mark.parametrize(
+    ("to", "option"),
+    [("json", ["--dialect", "sqlite"]), ("json", ["--table", "rows"]), ("onnx", ["--prefix", "m"])],
+)
+def test_options_of_sql_are_refused_elsewhere(file, tmp_path, to, option):
+    result = run("export", file, "--to", to, *option, "-o", tmp_path / "m")
+    assert result.exit_code == 2
+    assert f"--to {to} has no {option[0]}" in " ".join(result.output.replace("│", " ").split())
+    assert not (tmp_path / "m").exists()
+
+
 def test_onnx_goes_to_a_file_only(file, tmp_path):
     pytest.importorskip("onnx")
     result = run("export", file, "--to", "onnx")
