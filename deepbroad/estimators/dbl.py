@@ -14,7 +14,7 @@ from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
     check_number,
-    check_seed,
+    draw_seed,
     resolve_attributes,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
@@ -354,7 +354,7 @@ class DBLClassifier(StreamedDiscriminative):
             memory_limit=coded.limit,
             time_limit=float(self.time_limit),
             history=self._history,
-            seed=check_seed(self.random_state),
+            seed=draw_seed(self.random_state),
             threads=coded.threads,
         )
         choice = automatic.choose()

@@ -17,8 +17,11 @@ from deepbroad.estimators.parameters import (
     check_callbacks,
     check_choice,
     check_count,
+    check_flag,
     check_number,
-    check_seed,
+    check_random,
+    check_verbosity,
+    draw_seed,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.resumption import Screened, check_folder, open_journal
@@ -67,6 +70,9 @@ class DiscriminativeClassifier(TableClassifier):
         check_count("max_iter", self.max_iter, least=0)
         check_choice("loss", self.loss, list(LOSSES))
         check_choice("solver", self.solver, SOLVERS)
+        check_flag("warm_start", self.warm_start)
+        check_verbosity(self.verbose)
+        check_random(getattr(self, "random_state", 0))
         check_callbacks(self.callbacks)
         check_folder(self.checkpoint)
 
@@ -151,7 +157,7 @@ class DiscriminativeClassifier(TableClassifier):
         """Return the solver that the parameters name."""
         max_iter, tol = int(self.max_iter), float(self.tol)
         if self.solver == "sgd":
-            seed = check_seed(getattr(self, "random_state", 0))
+            seed = draw_seed(getattr(self, "random_state", 0))
             return SGD(max_iter=max_iter, tol=SGD_TOLERANCE * tol, seed=seed)
         preconditioning = PRECONDITIONING[self.solver]
         return LBFGS(max_iter=max_iter, tol=tol, history=history, preconditioning=preconditioning)

@@ -53,6 +53,20 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Return a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_verbosity(verbose: Any) -> int:
+    """Return how much to log, 0 for nothing."""
+    if not isinstance(verbose, numbers.Integral | np.bool_) or verbose < 0:
+        raise ValueError(f"verbose must be an integer of at least 0 or a bool, got {verbose!r}.")
+    return int(verbose)
+
+
 def resolve_terms(terms: Any, n: int, encoding: Encoding) -> Terms:
     """Return all tuples of n code columns, or those that `terms` names."""
     if terms is None:
@@ -103,8 +117,19 @@ def read_tuples(terms: Any, names: Sequence[str]) -> list[tuple[Any, tuple[int, 
     return tuples
 
 
-def check_seed(random_state: Any) -> int:
-    """Return a seed for draws, from what scikit-learn takes for one."""
+def check_random(random_state: Any) -> None:
+    """Raise ValueError for what scikit-learn takes for no source of random numbers; draw none."""
+    try:
+        check_random_state(random_state)
+    except (ValueError, TypeError):
+        raise ValueError(
+            f"random_state must be an integer from 0 to {2**32 - 1}, a RandomState or None, got "
+            f"{random_state!r}."
+        ) from None
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return a seed for draws, from what `check_random` allows."""
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

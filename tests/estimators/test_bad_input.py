@@ -197,6 +197,10 @@ def test_the_depth_may_be_a_numpy_integer_and_all_attributes():
         ("categorical_features", [1.5], "holds 1.5, which is neither a name nor an index"),
         ("callbacks", [5], "callback"),
         ("callbacks", print, "callback"),
+        ("verbose", "q", "verbose must be an integer of at least 0 or a bool, got 'q'"),
+        ("verbose", -1, "verbose must be an integer of at least 0 or a bool, got -1"),
+        ("warm_start", "no", "warm_start must be True or False, got 'no'"),
+        ("warm_start", 1, "warm_start must be True or False, got 1"),
     ],
 )
 def test_wrong_parameters_are_refused_at_the_fit(model, name, value, message):
@@ -204,6 +208,22 @@ def test_wrong_parameters_are_refused_at_the_fit(model, name, value, message):
     model = clone(model).set_params(**{name: value})  # no error yet: scikit-learn's rule
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("random_state", ["q", -1, 1.5, np.random.default_rng(0)])
+@pytest.mark.parametrize("n", [1, "auto"])
+def test_wrong_seeds_are_refused(random_state, n):
+    X, y = mixed_table(30)
+    message = "random_state must be an integer from 0 to 4294967295, a RandomState or None, got"
+    with pytest.raises(ValueError, match=message):
+        DBLClassifier(n, random_state=random_state).fit(X, y)
+
+
+def test_the_check_of_a_random_state_draws_nothing():
+    X, y = mixed_table(30)
+    random_state = np.random.RandomState(0)
+    DBLClassifier(1, alpha=1.0, random_state=random_state).fit(X, y)
+    assert random_state.randint(1000) == np.random.RandomState(0).randint(1000)
 
 
 @pytest.mark.parametrize("shrink_to", ["one", None, 0])
