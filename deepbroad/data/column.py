@@ -26,6 +26,7 @@ from deepbroad.data.factor import (
 )
 from deepbroad.data.objects import factor_objects
 from deepbroad.data.times import epoch_microseconds, time_quantity
+from deepbroad.data.value import NestedValue
 
 Kind: TypeAlias = Literal["number", "category"]
 _EXACT = 2**53  # float64 holds all integers up to here
@@ -130,6 +131,15 @@ class Column:
         )
 
 
+def refuse_nested(name: str, kind: str) -> TypeError:
+    """Return the error of a column whose values hold several values each."""
+    # The first words are those of NumPy, which scikit-learn's checks look for.
+    return TypeError(
+        f"argument must be a string or a number, but column {name!r} holds values of {kind}; "
+        "split nested columns into columns of single values"
+    )
+
+
 def column_from_numpy(name: str, values: np.ndarray) -> Column:
     """Return a column of a one-dimensional NumPy array of any dtype."""
     kind = values.dtype.kind
@@ -154,7 +164,7 @@ def column_from_numpy(name: str, values: np.ndarray) -> Column:
     if kind == "c":
         raise ValueError(f"Complex data not supported\n{values}\n")
     if kind == "V":
-        raise TypeError("argument must be a string or a number, not a structured value")
+        raise refuse_nested(name, "a structured type")
     return _column_from_objects(name, values.astype(object, copy=False))
 
 
@@ -188,10 +198,7 @@ def column_from_arrow(name: str, values: Arrow) -> Column:
         if _is_text(kind.value_type) and any(level is not None for level in factor.levels):
             return Column(name, "category", "text", factor)
         return column_from_factor(name, factor, kind="category")
-    raise TypeError(
-        f"argument must be a string or a number, but column {name!r} is of type {kind}; "
-        "split nested columns into columns of single values"
-    )
+    raise refuse_nested(name, f"type {kind}")
 
 
 def column_from_factor(name: str, factor: Factor, *, kind: Kind | None = None) -> Column:
@@ -218,7 +225,10 @@ PLURAL: dict[str, str] = {
 
 def _column_from_objects(name: str, values: np.ndarray) -> Column:
     """Return a column of Python objects, as what they are."""
-    found = factor_objects(values)
+    try:
+        found = factor_objects(values)
+    except NestedValue as error:
+        raise refuse_nested(name, error.args[0]) from error
     if isinstance(found, pa.Array | pa.ChunkedArray):
         return replace(column_from_arrow(name, found), objects=True)
     return replace(column_from_factor(name, Factor(*found)), objects=True)

@@ -15,9 +15,10 @@ from deepbroad.data.column import (
     column_from_arrow,
     column_from_factor,
     column_from_numpy,
+    refuse_nested,
 )
 from deepbroad.data.factor import Factor
-from deepbroad.data.value import identify
+from deepbroad.data.value import NestedValue, identify
 
 
 class Table:
@@ -135,7 +136,10 @@ def column_from_series(name: str, series: nw.Series[Any]) -> Column:
     if series.implementation.is_pandas_like():
         if hasattr(native, "cat"):
             categories = native.cat.categories
-            levels = [identify(value) for value in categories.to_numpy(dtype=object)]
+            try:
+                levels = [identify(value) for value in categories.to_numpy(dtype=object)]
+            except NestedValue as error:
+                raise refuse_nested(name, error.args[0]) from error
             return column_from_factor(
                 name, Factor(native.cat.codes.to_numpy(), levels), kind="category"
             )

@@ -20,6 +20,14 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 TIMES = ("datetime", "duration", "time")
 
 
+class NestedValue(TypeError):
+    """A value of some kind that holds several; who knows its column says more."""
+
+    def __str__(self) -> str:
+        # The words are those of NumPy, which scikit-learn's checks look for.
+        return f"argument must be a string or a number, not of {self.args[0]}"
+
+
 def identify(value: Any) -> Identity | None:
     """Return the identity of `value`, or None if it is missing (None, NaN, NaT, NA).
 
@@ -42,8 +50,7 @@ def identify(value: Any) -> Identity | None:
     if isinstance(value, complex):
         raise ValueError(f"Complex data not supported\n{value!r}\n")
     if isinstance(value, list | tuple | dict | set | frozenset | bytearray | np.ndarray):
-        # The words are those of NumPy, which scikit-learn's checks look for.
-        raise TypeError(f"argument must be a string or a number, not {kind.__name__!r}")
+        raise NestedValue(f"type {kind.__name__!r}")
     return ("other", f"{kind.__module__}.{kind.__qualname__}", str(value))
 
 
@@ -153,7 +160,7 @@ def _identify_scalar(value: np.generic) -> Identity | None:
         number = int(in_unit.astype(np.int64))
         return (sort, number / 1000 if value.dtype == unit else float(number))
     if isinstance(value, np.void):
-        raise TypeError("argument must be a string or a number, not a structured value")
+        raise NestedValue("a structured type")
     return identify(value.item())
 
 

@@ -246,12 +246,16 @@ def test_what_is_no_table_is_refused_in_the_words_of_scikit_learn(X, error, mess
         pd.DataFrame({"a": [{}]}),
         np.array([[{"b": 1}], [1.5]], dtype=object),
         np.array([[{"b": 1}]] * 9, dtype=object),
+        pd.DataFrame({"a": [[1], [2, 3]]}),
+        pd.DataFrame({"a": ["x", {1, 2}]}),
+        pd.DataFrame({"a": pd.Categorical([(1, 2), (3, 4)])}),
         np.zeros((2, 1), dtype=[("a", "f8")]),
     ],
-    ids=["polars", "pandas", "mixed", "shared", "structured"],
+    ids=["polars", "pandas", "mixed", "shared", "lists", "sets", "categories", "structured"],
 )
-def test_nested_values_are_refused(X):
-    with pytest.raises(TypeError, match="argument must be a string or a number"):
+def test_nested_values_are_refused_and_their_column_is_named(X):
+    message = r"argument must be a string or a number.* column '(a|x0)'.*split nested columns"
+    with pytest.raises(TypeError, match=message):
         read_table(X).column(0)
 
 
