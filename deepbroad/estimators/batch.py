@@ -10,7 +10,7 @@ from deepbroad.data.labels import Labels
 from deepbroad.data.table import Table
 from deepbroad.data.weights import read_weights
 from deepbroad.engine.stream import Batch, Stream
-from deepbroad.estimators.parameters import weigh_classes
+from deepbroad.estimators.parameters import check_total, weigh_classes
 
 
 class Given(NamedTuple):
@@ -47,6 +47,8 @@ def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool] | None
             return None
         # A class of weight 0 is as if absent.
         seen, codes = Labels.fit(given.y, weights)
+    if weights is not None:
+        check_total(weights, is_part=stream is not None)
     labels = join_classes(known, seen, announced=announced)
     codes = labels.encode(seen.classes)[codes]
     counted = None if weights is None or weights.all() else weights > 0

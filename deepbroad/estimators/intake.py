@@ -22,7 +22,12 @@ from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
 from deepbroad.data.weights import read_weights
 from deepbroad.engine.cluster_reading import is_cluster, open_cluster
-from deepbroad.estimators.parameters import class_factors, ignored_classes, weigh_classes
+from deepbroad.estimators.parameters import (
+    check_total,
+    class_factors,
+    ignored_classes,
+    weigh_classes,
+)
 from deepbroad.kernels.threads import Threads
 
 # Share of the memory limit that summaries of numbers may take while files are read, and bytes.
@@ -104,6 +109,8 @@ class TableRows(Rows):
         weights = read_weights(self._sample_weight, table.n_rows)
         labels, codes = Labels.fit(y, weights)
         weights = weigh_classes(wants.class_weight, labels, codes, weights)
+        if weights is not None:
+            check_total(weights)
         if weights is not None and not weights.all():
             # A class of weight 0 is as if absent.
             labels, codes = Labels.fit(y, weights)
@@ -142,7 +149,7 @@ class SketchedRows(Rows):
             max(VALUES * wants.limit, LEAST_VALUES),
         )
         encoding, target = self._sketch(rules, threads).finish(
-            partial(class_factors, wants.class_weight), wants.count_levels
+            partial(_weigh, wants.class_weight), wants.count_levels
         )
         check_classes(target.labels)
         return Intake(target.labels, encoding, self._code(encoding, target, threads))
@@ -183,6 +190,13 @@ class ClusterRows(SketchedRows):
 
     def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
         return self._table.code(encoding, target)
+
+
+def _weigh(class_weight: Any, labels: Labels, totals: np.ndarray) -> np.ndarray | None:
+    """Return the weight of each class, as `class_factors` does, once all weights are checked."""
+    factors = class_factors(class_weight, labels, totals)
+    check_total(totals if factors is None else totals * factors)
+    return factors
 
 
 def check_classes(labels: Labels) -> None:

@@ -198,6 +198,22 @@ def class_factors(class_weight: Any, labels: Labels, totals: np.ndarray) -> np.n
     return by_class
 
 
+def check_total(weights: np.ndarray, *, is_part: bool = False) -> None:
+    """Raise ValueError for weights whose sum is too large to count with, or too small.
+
+    Those of a part of the rows may be small, since others make up for it.
+    """
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    # Far beyond what anyone means; squares and quotients of sums are still finite.
+    least, most = 1e-100, 1e100
+    if total > most or (0 < total < least and not is_part):
+        raise ValueError(
+            f"The weights of the rows (sample_weight times class_weight) sum to {total:.3g}, which "
+            f"is not between {least:g} and {most:g}; scale them, for instance to a mean of 1."
+        )
+
+
 def ignored_classes(class_weight: Any) -> list[Any]:
     """Return the labels to which `class_weight` gives no weight: their rows are as if absent."""
     if not isinstance(class_weight, dict):

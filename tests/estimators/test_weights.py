@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-from deepbroad import AnJEClassifier, LRClassifier
+from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
 from tests.estimators.tables import MODELS, STRUCTURED, categorical_table, mixed_table
 
 EVERY = MODELS | STRUCTURED
@@ -107,6 +107,29 @@ def test_wrong_sample_weights_are_refused(weights, message):
     X, y = mixed_table(40)
     with pytest.raises(ValueError, match=message):
         AnJEClassifier().fit(X, y, weights)
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300])
+@pytest.mark.parametrize("model", [AnJEClassifier(), DBLClassifier.paper(2)], ids=["AnJE", "DBL"])
+def test_weights_too_large_or_small_to_count_with_are_refused(model, weight, tmp_path):
+    X, y = mixed_table(40)
+    message = "weights of the rows \\(sample_weight times class_weight\\) sum to .*scale them"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, np.full(40, weight))
+    with pytest.raises(ValueError, match=message):
+        clone(model).set_params(class_weight=dict.fromkeys(y, weight)).fit(X, y)
+    X.assign(y=y, w=weight).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match=message):
+        model.fit(tmp_path / "t.csv", "y", "w")
+    with pytest.raises(ValueError, match=message):
+        clone(model).partial_fit(X, y, np.unique(y), np.full(40, weight))
+
+
+def test_a_row_may_weigh_next_to_nothing():
+    X, y = mixed_table(40)
+    weights = np.where(np.arange(40) == 7, 1e-300, 1.0)
+    found = DBLClassifier.paper(2).fit(X, y, weights).predict_proba(X)
+    assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize(
