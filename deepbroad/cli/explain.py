@@ -65,7 +65,9 @@ def explain(
         show(summary, as_json=True)
         return
     console = Screen()
-    console.print(_tabulate(title, headings, lines))
+    # By itself, since rich would fold the title of a table to the width of that.
+    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(_tabulate(headings, lines))
     if rest:
         console.print(f"... and {rest:,} smaller effects (--top {len(explanation.effects)})")
 
@@ -130,9 +132,9 @@ def describe_row(rows: RowExplanations, label: Any, top: int) -> dict[str, Any]:
     }
 
 
-def _tabulate(title: str, headings: list[str], lines: list[list[str]]) -> Table:
+def _tabulate(headings: list[str], lines: list[list[str]]) -> Table:
     """Lay effects out as a table; names are no markup."""
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="right" if i else "left")
     for line in lines:

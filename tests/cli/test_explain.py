@@ -32,6 +32,18 @@ def test_the_model_is_explained_by_its_effects(folder):
     ].to_pylist()
 
 
+def test_titles_are_as_wide_as_they_need(tmp_path):
+    table = loans()[["job", "paid"]].rename(columns={"job": "j"})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    fit = ("fit", tmp_path / "t.csv", "--target", "paid", "--model", "anje", "-n", 1)
+    succeed(*fit, "-o", tmp_path / "m.dbl")
+    printed = succeed("explain", tmp_path / "m.dbl")
+    assert printed.splitlines()[0].strip() == "Effects by the standard deviation of their log odds"
+    row = succeed("explain", tmp_path / "m.dbl", tmp_path / "t.csv", "--row", 2)
+    assert row.splitlines()[0].startswith("Row 2: probability ")
+    assert " of " in row.splitlines()[0]
+
+
 def test_a_row_is_explained_by_what_its_effects_add(folder):
     model = deepbroad.load(folder / "m.dbl")
     X = pd.read_csv(folder / "loans.csv").drop(columns="paid")[7:8]
