@@ -8,7 +8,7 @@ else as the cardinality, which no training row of positive weight has.
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from deepbroad.data.column import Column
+from deepbroad.data.column import PLURAL, Column
 from deepbroad.data.factor import Factor, Quantity
 from deepbroad.data.value import (
     TIMES,
@@ -192,11 +192,14 @@ class CategoryColumn(CodeColumn):
         return sum(sys.getsizeof(value) + per_entry for value in self.values)
 
 
-def _kinds_of(values: Iterable[Identity | None]) -> set[str]:
+def _kinds_of(values: Sequence[Identity | None]) -> set[str]:
     """Return what sorts of values a category has, as a user would call them."""
     names = {bool: "numbers", int: "numbers", float: "numbers", str: "text"}
     types = set(map(type, values)) - {type(None)}
-    return {names.get(kind, f"values of type {kind.__name__}") for kind in types}
+    tuples = [value for value in values if isinstance(value, tuple)] if tuple in types else []
+    sorts = {PLURAL.get(value[0], "other values") for value in tuples}
+    plain = types - {tuple}
+    return sorts | {names.get(kind, f"values of type {kind.__name__}") for kind in plain}
 
 
 def code_column_from_dict(data: Any) -> CodeColumn:
@@ -207,7 +210,7 @@ def code_column_from_dict(data: Any) -> CodeColumn:
             "attribute": int(attribute),
             "name": str(name),
             "missing": bool(missing),
-            "quantity": "number" | "datetime" | "duration" | "time" as quantity,
+            "quantity": "number" | "datetime" | "instant" | "duration" | "time" as quantity,
             "cuts": list(cuts),
         } if len(data) == 6:
             identities = [from_json(cut) for cut in cuts]

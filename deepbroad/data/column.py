@@ -51,7 +51,7 @@ class Column:
         Python objects that are no such quantity are values like any that training never saw: they
         are NaN too, with a warning. A whole column of another type is a mistake: ValueError.
         """
-        same = self.quantity in (quantity, "nothing")
+        same = self.measures(quantity)
         if not same and not self.objects:
             raise ValueError(
                 f"column {self.name!r} must hold {PLURAL[quantity]}, as in training, "
@@ -71,6 +71,15 @@ class Column:
             return epoch_microseconds(self.values)
         cast = self.values.cast(pa.float64(), safe=False)
         return np.asarray(cast.to_numpy(zero_copy_only=False) if is_flat(cast) else cast.to_numpy())
+
+    def measures(self, quantity: Quantity) -> bool:
+        """Tell whether the values are of `quantity`; where all are missing, zones do not count."""
+        if self.quantity in (quantity, "nothing"):
+            return True
+        if isinstance(self.values, np.ndarray | Factor):
+            return False
+        is_date = {self.quantity, quantity} == {"datetime", "instant"}
+        return is_date and self.values.null_count == len(self.values)
 
     def merges_integers(self) -> bool:
         """Tell whether `numbers` makes one of two integers, which it may beyond 2^53."""
@@ -215,7 +224,8 @@ def column_from_factor(name: str, factor: Factor, *, kind: Kind | None = None) -
 
 PLURAL: dict[str, str] = {
     "number": "numbers",
-    "datetime": "dates",
+    "datetime": "dates without a time zone",
+    "instant": "dates with a time zone",
     "duration": "durations",
     "time": "times of day",
     "text": "text",

@@ -119,7 +119,7 @@ def _observe(
 ) -> tuple[CodeColumn, Column]:
     """Return what a further table shows of an attribute, and its column in the view read."""
     if isinstance(known, NumberColumn):
-        if column.quantity not in (known.quantity, "nothing"):
+        if not column.measures(known.quantity):
             raise _changed(known, "numbers", column)
         numbers = column.numbers(known.quantity)
         absent = np.isnan(numbers) if counted is None else np.isnan(numbers) & counted

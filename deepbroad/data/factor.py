@@ -11,7 +11,9 @@ from deepbroad.data.value import Identity, identify
 
 # What a column measures. Cut points of one quantity mean nothing to another; "nothing" (all
 # missing) goes with every quantity.
-Quantity: TypeAlias = Literal["number", "datetime", "duration", "time", "text", "nothing"]
+Quantity: TypeAlias = Literal[
+    "number", "datetime", "instant", "duration", "time", "text", "nothing"
+]
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 

@@ -9,8 +9,13 @@ _PER_UNIT = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _DAY = 86_400e6
 
 
-def time_quantity(kind: pa.DataType) -> Literal["datetime", "duration", "time"] | None:
-    """Return what an Arrow type measures, None if it is not a time."""
+def time_quantity(kind: pa.DataType) -> Literal["datetime", "instant", "duration", "time"] | None:
+    """Return what an Arrow type measures, None if it is not a time.
+
+    An instant is a date and time of a known zone.
+    """
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return "instant"
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return "datetime"
     if pa.types.is_duration(kind):

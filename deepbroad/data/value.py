@@ -17,7 +17,7 @@ Identity: TypeAlias = str | bytes | bool | int | float | tuple[Any, ...]
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-TIMES = ("datetime", "duration", "time")
+TIMES = ("datetime", "instant", "duration", "time")
 
 
 class NestedValue(TypeError):
@@ -113,7 +113,7 @@ def from_json(data: Any) -> Identity:
             return bytes.fromhex(text)
         case [("float", "inf" | "-inf" as text)]:
             return float(text)
-        case [("datetime" | "duration" | "time" as sort, float(number))] if np.isfinite(number):
+        case [(str(sort), float(number))] if sort in TIMES and np.isfinite(number):
             return (sort, number)
         case [("other", [str(kind), str(text)])]:
             return ("other", kind, text)
@@ -129,6 +129,8 @@ def to_object(identity: Identity) -> Any:
         return datetime.timedelta(microseconds=number)
     if sort == "datetime":
         return _EPOCH + datetime.timedelta(microseconds=number)
+    if sort == "instant":
+        return _EPOCH_UTC + datetime.timedelta(microseconds=number)
     if sort == "time":
         return (_EPOCH + datetime.timedelta(microseconds=number)).time()
     raise ValueError(f"no object can be made of {identity!r:.80}")
@@ -173,5 +175,6 @@ def _identify_time(value: Any) -> Identity:
         return ("time", float(seconds * 1_000_000 + value.microsecond))
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime(value.year, value.month, value.day)
-    epoch = _EPOCH if value.tzinfo is None else _EPOCH_UTC
-    return ("datetime", float((value - epoch) / _MICROSECOND))
+    if value.tzinfo is not None:
+        return ("instant", float((value - _EPOCH_UTC) / _MICROSECOND))
+    return ("datetime", float((value - _EPOCH) / _MICROSECOND))

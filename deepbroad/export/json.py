@@ -16,7 +16,8 @@ The file is one object:
     - ``kind``: ``"category"`` or ``"number"``.
     - ``values`` (category): the code of a value is its position in this list. A value is a string,
       a number (which booleans equal: true is 1), or an object with one key that names its sort:
-      ``{"datetime": microseconds since 1970}``, ``{"duration": microseconds}``,
+      ``{"datetime": microseconds since 1970}``, ``{"instant": microseconds since 1970 in UTC}`` of
+      dates with a time zone, ``{"duration": microseconds}``,
       ``{"time": microseconds since midnight}``, ``{"bytes": hexadecimal digits}``,
       ``{"float": "inf"}``, ``{"other": [type, text]}``.
     - ``cuts`` and ``quantity`` (number): the code of x is how many cuts are <= x. Dates, durations

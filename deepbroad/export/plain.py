@@ -17,7 +17,12 @@ class Plain(NamedTuple):
     values: Sequence[str | float]
 
 
-_READINGS: dict[str, Reading] = {"datetime": "datetime", "duration": "duration", "time": "time"}
+_READINGS: dict[str, Reading] = {
+    "datetime": "datetime",
+    "instant": "datetime",
+    "duration": "duration",
+    "time": "time",
+}
 
 
 def plain_values(column: CodeColumn) -> Plain:

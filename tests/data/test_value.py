@@ -67,7 +67,11 @@ def test_any_mixture_can_be_sorted(values):
         (b"a", np.bytes_(b"a")),
         (2, enum.IntEnum("E", {"B": 2}).B),
         (NOON, np.datetime64(NOON), np.datetime64(NOON, "ns"), pd.Timestamp(NOON)),
-        (NOON, NOON.replace(tzinfo=datetime.UTC)),
+        (
+            NOON.replace(tzinfo=datetime.UTC),
+            NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=9)))
+            + datetime.timedelta(hours=9),
+        ),
         (datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2), np.datetime64("2020-01-02")),
         (datetime.timedelta(hours=24), np.timedelta64(1, "D"), pd.Timedelta(days=1)),
         (None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")),
