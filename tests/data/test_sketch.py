@@ -185,7 +185,9 @@ def test_numbers_and_dates_do_not_mix():
     sketch = TableSketch(["c"], rules)
     sketch.merge(sketch_table(read_table(pa.table({"c": [1.0]})), ["a"], None, rules))
     dates = pa.table({"c": pa.array([0], pa.date32())})
-    with pytest.raises(ValueError, match="holds numbers in some rows and dates without .* in others"):
+    with pytest.raises(
+        ValueError, match="holds numbers in some rows and dates without .* in others"
+    ):
         sketch.merge(sketch_table(read_table(dates), ["a"], None, rules))
 
 
