@@ -186,7 +186,7 @@ def test_numbers_and_dates_do_not_mix():
     sketch.merge(sketch_table(read_table(pa.table({"c": [1.0]})), ["a"], None, rules))
     dates = pa.table({"c": pa.array([0], pa.date32())})
     with pytest.raises(
-        ValueError, match="holds numbers in some rows and dates without .* in others"
+        ValueError, match=r"holds numbers in some rows and dates without .* in others"
     ):
         sketch.merge(sketch_table(read_table(dates), ["a"], None, rules))
 
