@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.engine import automatic
 from tests.estimators.tables import STRUCTURED
 
 CLASSIFIERS = [
@@ -13,6 +14,13 @@ CLASSIFIERS = [
     *(AnDEClassifier(n=n) for n in (0, 1, 2)),
     *STRUCTURED.values(),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _few_trials(monkeypatch):
+    """Checks are of the conventions, not of how well strengths are chosen."""
+    monkeypatch.setattr(automatic, "FOLDS", ((10_000, 2, 1),))
+    monkeypatch.setattr(automatic, "MOST_TRIALS", (4, 4, 2))
 
 
 HELD_OUT = "rows are held out one by one: those of a weight cannot be in several folds"
