@@ -27,8 +27,9 @@ from deepbroad.model.cost import (
 # fusion would be shorter on one thread.
 WORTH_SECONDS = 0.05
 WORTH_PLANNING = 0.2
-# Times that everything is measured.
+# Times that everything is measured, and what takes a few milliseconds, which one neighbour spoils.
 ROUNDS = 3
+SHORT_ROUNDS = 12
 
 _lock = Lock()
 
@@ -81,14 +82,14 @@ def measure_costs() -> Costs:
         lookups = least(
             lambda: [[watch.lookup(size, entry) for size in TABLE_BYTES] for entry in ENTRY_BYTES]
         )
-        softmaxes = least(lambda: [watch.softmax(n) for n in SCORES])
-        evaluation = time_evaluations(threads, values=2)
+        softmaxes = least(lambda: [watch.softmax(n) for n in SCORES], SHORT_ROUNDS)
+        evaluation = float(least(lambda: time_evaluations(threads, values=2), SHORT_ROUNDS))
         # What evaluations take beyond the fixed part goes with the parameters: few rows look up
         # few entries.
         parameters = tuple(
             max(time_evaluations(threads, values=n // 8) - evaluation, 0.0) / n for n in PARAMETERS
         )
-        hand_over = watch.hand_over()
+        hand_over = float(least(watch.hand_over, SHORT_ROUNDS))
     return Costs(
         # A larger table is never faster; only noise makes dips.
         lookups=tuple(tuple(curve) for curve in np.maximum.accumulate(lookups, axis=1).tolist()),
@@ -103,6 +104,6 @@ def measure_costs() -> Costs:
     )
 
 
-def least(measure: Callable[[], ArrayLike]) -> np.ndarray:
+def least(measure: Callable[[], ArrayLike], rounds: int = ROUNDS) -> np.ndarray:
     """Return the least of several rounds of measurements: neighbours are noisy for a while."""
-    return np.min([np.asarray(measure(), float) for _ in range(ROUNDS)], axis=0)
+    return np.min([np.asarray(measure(), float) for _ in range(rounds)], axis=0)

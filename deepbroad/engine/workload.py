@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlogy
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.fused import WORTH_THREADS
@@ -11,6 +12,7 @@ from deepbroad.engine.sampling import MAX_SPACE, estimate_seen, mean_sets, sampl
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import Costs
+from deepbroad.model.groups import encode_groups
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
 
@@ -23,7 +25,8 @@ ITEM_LOOKUP = 4.0
 # chess and sonar took 3 to 5 times as long as estimated, and fused tables would have been faster.
 ITEM_WORK = 25.0
 # Each kind of work is measured alone and at its best; together, as `benchmarks/estimates.py` finds
-# in the median of its fits, they take this many times as long.
+# in the median of its fits, they take this many times as long. What an evaluation takes beside
+# them is measured in a fit as it is.
 WHOLE = 1.5
 
 
@@ -35,8 +38,10 @@ class Workload:
     ----------
     rows, n_scores, item : int
         Rows, scores of each, and bytes of one number.
-    tables, entries : int
-        Look-ups per row, and entries of all tables.
+    tables : int
+        Look-ups per row.
+    entries : float
+        Entries of all tables that rows go to again and again: rare ones are few of the look-ups.
     streamed, cleared, runs, steps : float
         Items that building writes, cells that it sums into, contiguous runs, and steps.
     sets : float
@@ -49,7 +54,7 @@ class Workload:
     n_scores: int
     item: int
     tables: int
-    entries: int
+    entries: float
     streamed: float
     cleared: float
     runs: float
@@ -61,8 +66,8 @@ class Workload:
     def of(cls, source: Source, plan: Plan, *, solved: bool) -> "Workload":
         """Count the work of an evaluation; a model that is not `solved` has one pass, a count."""
         runs, streamed = count_building(plan)
-        entries, sets = plan.n_entries, 0.0
         sample = sample_codes(source)
+        entries, sets = count_frequent(plan, sample), 0.0
         if plan.items is not None:
             entries += plan.items.n_entries
             sets = mean_sets(sample, plan.items.columns, plan.items.common, plan.items.depth)
@@ -98,7 +103,7 @@ class Workload:
             costs.build(self.streamed, width, cells=self.cleared, runs=self.runs, steps=self.steps)
         )
         blocks = -(-self.rows // BLOCK_ROWS)
-        nanoseconds = costs.evaluation
+        nanoseconds = 0.0
         # Each kind of work is handed to threads twice: forward and back.
         for work, shared, hand_overs in (
             (scoring, self.rows * tables > MIN_ROWS, 2 * blocks),
@@ -108,7 +113,23 @@ class Workload:
             parallel = shared and n_threads > 1
             nanoseconds += work / (n_threads if parallel else 1)
             nanoseconds += costs.hand_over * hand_overs * parallel
-        return WHOLE * nanoseconds * 1e-9
+        return (costs.evaluation + WHOLE * nanoseconds) * 1e-9
+
+
+def count_frequent(plan: Plan, sample: np.ndarray) -> float:
+    """Return how many entries tables would have if they were all looked up equally often.
+
+    A group of columns then has exp(H) codes, H being the entropy of those that rows have. Compact
+    ones are taken as they are: a sample shows too few of their codes.
+    """
+    dense = tuple(group for group in plan.groups if not group.compact)
+    codes, missing = encode_groups(dense, sample)
+    rows = max(np.count_nonzero(~missing), 1)
+    frequent = np.array([float(group.size) for group in plan.groups] + [1.0])
+    for g, column in enumerate(codes):
+        counts = np.bincount(column[~missing])
+        frequent[g] = rows * np.exp(-xlogy(counts, counts).sum() / rows)
+    return float(frequent[plan.supports].prod(axis=1).sum())
 
 
 def count_building(plan: Plan) -> tuple[float, float]:

@@ -12,18 +12,21 @@ from numpy.typing import ArrayLike
 from deepbroad.kernels.lookup import TILE
 
 # To be raised whenever a number below or its meaning changes: older measurements are not read.
-VERSION = 2
+VERSION = 3
 LINE = 64  # bytes that a cache moves at once
 # Where the curves are measured.
 TABLE_BYTES = (1 << 16, 1 << 20, 1 << 23, 1 << 25, 1 << 26)  # all tables together
 ENTRY_BYTES = (4, 32)  # one table entry
 SCORES = (1, 8)
 PARAMETERS = (1 << 13, 1 << 16, 1 << 19)
-# A softmax in double precision, and one of rows that are longer than a vector, which are
+# A softmax in double precision, and a single one of rows that are longer than a vector, which are
 # transposed with a stride: ratios are much the same everywhere, and compiling takes seconds.
 DOUBLE_SOFTMAX = 4.0
-LONG_ROWS = 1.5
+LONG_ROWS = 1.75
 VECTOR = 16
+# Entries beyond the largest measured take longer by this power of their size where tables are near;
+# where they are far, in proportion to it.
+WIDE = 0.75
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Costs:
         entry = width * item
         size = np.asarray(entries, float) * entry
         curve = [_along(ENTRY_BYTES, column, entry) for column in zip(*self.lookups, strict=True)]
-        near = curve[0]
+        near = curve[0] * max(1.0, entry / ENTRY_BYTES[-1]) ** (WIDE - 1.0)
         far = np.interp(np.log(np.maximum(size, 1.0)), np.log(TABLE_BYTES), curve)
         # Lines that TILE rows read of a table, per line read: n(1 - exp(-k/n))/k of n lines.
         reads = TILE * max(1.0, entry / LINE)
@@ -90,7 +93,7 @@ class Costs:
 
     def softmax(self, n_scores: int, *, item: int = 4) -> float:
         """Return the nanoseconds of one row's loss and residuals."""
-        factor = (DOUBLE_SOFTMAX if item == 8 else 1.0) * (LONG_ROWS if n_scores > VECTOR else 1.0)
+        factor = DOUBLE_SOFTMAX if item == 8 else LONG_ROWS if n_scores > VECTOR else 1.0
         return factor * _along(SCORES, self.softmaxes, n_scores)
 
     def vectors(self, parameters: float) -> float:

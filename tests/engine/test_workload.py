@@ -10,6 +10,7 @@ from deepbroad.engine import workload
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import SAMPLE_TERMS, Workload, count_reached
 from deepbroad.model.cost import TYPICAL
+from deepbroad.model.groups import Group
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
 from tests.engine.problems import draw_problem
@@ -50,10 +51,29 @@ def test_reached_cells_are_near_the_truth_where_only_some_terms_are_seen(monkeyp
 
 def test_work_is_that_of_the_plan():
     work, plan = draw_work()
-    assert (work.rows, work.tables, work.entries) == (500, plan.n_tables, plan.n_entries)
+    assert (work.rows, work.tables) == (500, plan.n_tables)
+    assert 0.5 * plan.n_entries < work.entries < plan.n_entries  # values drawn evenly, but drawn
     assert work.steps == len(plan.program.steps)
     assert work.streamed >= work.runs >= work.steps
     assert draw_work(solved=False)[0].parameters == 0 < work.parameters
+
+
+def test_entries_that_are_never_looked_up_count_for_nothing_and_rare_ones_for_little():
+    problem = draw_problem(0, a=2, rows=1000)
+    codes, cardinalities = np.zeros((2, 1000), np.uint8), np.array([8, 8])
+    codes[0] = np.arange(1000) % 8
+    groups = tuple(Group.single(column, 8) for column in range(2))
+    plan = Plan.of(Terms.of_order(2, cardinalities), groups)
+
+    def frequent(codes):
+        source = replace(problem, codes=codes, cardinalities=cardinalities).source()
+        return Workload.of(source, plan, solved=True).entries
+
+    assert frequent(codes) == pytest.approx(8)
+    codes[1, :10] = 1 + np.arange(10) % 7
+    assert 8 < frequent(codes) < 9
+    codes[1] = np.arange(1000) // 8 % 8
+    assert frequent(codes) == pytest.approx(64, rel=0.01)
 
 
 def test_a_plan_of_items_counts_the_sets_of_rows():

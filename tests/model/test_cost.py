@@ -44,11 +44,15 @@ def test_a_little_more_table_costs_a_little_more(entries, width):
 
 
 def test_twice_the_numbers_cost_twice():
-    assert TYPICAL.lookup(10, 128) == pytest.approx(2 * TYPICAL.lookup(10, 64))
+    assert TYPICAL.lookup(1e9, 128) == pytest.approx(2 * TYPICAL.lookup(1e9, 64))
     assert TYPICAL.softmax(64) == pytest.approx(2 * TYPICAL.softmax(32))
     assert TYPICAL.softmax(16) == pytest.approx(2 * TYPICAL.softmax(8))
     one = TYPICAL.build(1000, 4, cells=10, runs=100, steps=3)
     assert TYPICAL.build(2000, 4, cells=20, runs=200, steps=6) == pytest.approx(2 * one)
+
+
+def test_twice_the_numbers_of_a_near_table_cost_less_than_twice():
+    assert 1.5 < TYPICAL.lookup(10, 128) / TYPICAL.lookup(10, 64) < 2.0
 
 
 def test_double_precision_has_costs_of_its_own():
