@@ -7,6 +7,7 @@ rows; their strengths are searched for, each search starting where the one befor
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import comb, inf, sqrt
 from time import perf_counter
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from deepbroad.engine.estimate import estimate_fit, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.provision import MAX_LISTED, SHORT_HISTORY
+from deepbroad.engine.redundancy import find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import StrengthSearch, Trial
@@ -80,7 +82,10 @@ class Choice:
     is_cut_short : bool
         Whether a search for strengths ended for want of time.
     among : dict from order to ndarray
-        The tuples of attributes of those orders that do not have all, but a shortlist.
+        The tuples of attributes of those orders that do not have all.
+    redundant : dict from order to int
+        How many tuples of those orders were left out since they tell no more than their parts; any
+        other order of `among` has a shortlist.
     """
 
     levelled: LevelledTerms
@@ -91,6 +96,7 @@ class Choice:
     factor: float = 1.0
     is_cut_short: bool = False
     among: dict[int, np.ndarray] = field(default_factory=dict)
+    redundant: dict[int, int] = field(default_factory=dict)
 
 
 class _Found(NamedTuple):
@@ -100,7 +106,8 @@ class _Found(NamedTuple):
     trial: Trial
     levelled: LevelledTerms
     validation: Validation
-    among: dict[int, np.ndarray]
+    shortlists: dict[int, np.ndarray]
+    lean: dict[int, np.ndarray]
 
     def gain_over(self, other: "_Found | None") -> float:
         """Return by which share its loss is lower."""
@@ -165,18 +172,18 @@ class Automatic:
         skipped: dict[int, str] = {}
         is_cut_short = False
         strengths = Strengths((), GROWTH)
-        among: dict[int, np.ndarray] = {}
+        shortlists: dict[int, np.ndarray] = {}
         for depth in self.depths:
             while len(strengths.by_order) < depth:
                 order = min(len(strengths.by_order), len(START) - 1)
                 strengths = strengths.deeper(START[order])
-            found = self._search(depth, strengths, among, forced=best is None)
+            found = self._search(depth, strengths, shortlists, forced=best is None)
             if isinstance(found, str):
-                found = self._search_shortlist(depth, strengths, among) or found
+                found = self._search_shortlist(depth, strengths, shortlists) or found
             if isinstance(found, str):
                 skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
                 break
-            trial, among = found.trial, found.among
+            trial, shortlists = found.trial, found.shortlists
             trials += found.search.trials
             is_cut_short |= found.search.is_cut_short
             logger.info("n=%d: held-out loss %.5f, %s", depth, trial.loss, trial.strengths)
@@ -200,11 +207,12 @@ class Automatic:
             skipped,
             factor,
             is_cut_short,
-            best.among,
+            best.shortlists | best.lean,
+            {k: comb(self.resolutions.n_attributes, k) - len(best.lean[k]) for k in best.lean},
         )
 
     def _search_shortlist(
-        self, depth: int, strengths: Strengths, among: dict[int, np.ndarray]
+        self, depth: int, strengths: Strengths, shortlists: dict[int, np.ndarray]
     ) -> _Found | None:
         """Return what is found with the most telling tuples of a depth, if there is time."""
         attributes = self.resolutions.n_attributes
@@ -216,7 +224,7 @@ class Automatic:
             tuples = draw_shortlist(self.sample, self.held[0], depth, count, self.threads)
             if not len(tuples):
                 return None
-            found = self._search(depth, strengths, among | {depth: tuples})
+            found = self._search(depth, strengths, shortlists | {depth: tuples})
             if isinstance(found, _Found):
                 return found
         return None
@@ -246,15 +254,25 @@ class Automatic:
         )
 
     def _search(
-        self, depth: int, start: Strengths, among: dict[int, np.ndarray], *, forced: bool = False
+        self,
+        depth: int,
+        start: Strengths,
+        shortlists: dict[int, np.ndarray],
+        *,
+        forced: bool = False,
     ) -> _Found | str:
         """Return what a search at a depth found, or why it was not begun."""
-        if not forced and depth not in among and has_many_terms(self.source, depth):
+        if not forced and depth not in shortlists and has_many_terms(self.source, depth):
             return "too many tuples"
+        lean = self._lean(depth, shortlists)
+        if not forced and depth in lean and not len(lean[depth]):
+            return "no tuple tells more than its parts"
         try:
             # One that was asked for may do with a shorter history.
             levelled = self._list(
-                depth, among, min(self.history, SHORT_HISTORY) if forced else self.history
+                depth,
+                shortlists | lean,
+                min(self.history, SHORT_HISTORY) if forced else self.history,
             )
         except MemoryError:
             if forced:
@@ -291,7 +309,24 @@ class Automatic:
             deadline=self.deadline,
             rows=self.source.n_weighted,
         )
-        return _Found(search, search.run(start), levelled, validation, among)
+        return _Found(search, search.run(start), levelled, validation, shortlists, lean)
+
+    def _lean(self, depth: int, shortlists: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Return the tuples of those orders of which some tell no more than their parts.
+
+        Models without all lower orders need these all the same.
+        """
+        is_given = self.exact or self.among is not None
+        if is_given or depth == 1 or has_many_terms(self.source, depth):
+            return {}
+        orders = [order for order in range(2, depth + 1) if order not in shortlists]
+        lean = {order: list_lean(self._redundant, order) for order in orders}
+        attributes = self.resolutions.n_attributes
+        return {k: tuples for k, tuples in lean.items() if len(tuples) < comb(attributes, k)}
+
+    @cached_property
+    def _redundant(self) -> np.ndarray:
+        return find_redundant(self.sample)
 
     def _list(self, depth: int, among: dict[int, np.ndarray], history: int) -> LevelledTerms:
         """Return the terms of a depth; MemoryError if no fit of so many would fit."""

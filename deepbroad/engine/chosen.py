@@ -20,6 +20,7 @@ class Chosen:
     factor: float
     is_cut_short: bool
     among: dict[int, np.ndarray] = field(default_factory=dict)
+    redundant: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, choice: Choice) -> "Chosen":
@@ -32,6 +33,7 @@ class Chosen:
             choice.factor,
             choice.is_cut_short,
             choice.among,
+            choice.redundant,
         )
 
     def restore(self, levelled: LevelledTerms) -> Choice:
@@ -48,4 +50,5 @@ class Chosen:
             self.factor,
             self.is_cut_short,
             self.among,
+            self.redundant,
         )

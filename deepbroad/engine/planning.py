@@ -28,6 +28,9 @@ from deepbroad.model.terms import NONE, Terms
 # How many times dearer it is to find a set of items by its hash, and cells at most for that.
 HASHED = 3.0
 MAX_HASHED = 20_000_000
+# Shares that a model has of all tuples of some columns: with less than the first, columns are never
+# joined; with less than the second, the plans in which they are and are not are compared.
+LEAST_SHARE, MOST_SHARE = 0.05, 0.5
 
 
 class Planner:
@@ -90,25 +93,32 @@ class Planner:
         for order in np.unique(orders):
             members = self._dense[orders == order]
             deepest[np.unique(members[members != NONE])] = order
-        partition: list[tuple[int, ...]] = []
+        joined: list[tuple[int, ...]] = []
+        apart: list[tuple[int, ...]] = []
         for order in np.unique(deepest[self._used]):
-            partition += self._join(np.flatnonzero(deepest == order), int(order), orders)
-        return self._grouped(partition)
+            columns = np.flatnonzero(deepest == order)
+            finest = np.append(np.diff(self.source.attributes[columns]) > 0, True)
+            owned = np.split(columns, np.flatnonzero(finest)[:-1] + 1)
+            members = self._dense[orders == order][:, :order]
+            tuples = int(np.count_nonzero(np.isin(members, columns[finest]).all(axis=1)))
+            share = tuples / max(comb(len(owned), order), 1)
+            alone = [tuple(own.tolist()) for own in owned]
+            some = len(owned) > 1 and share >= LEAST_SHARE
+            groups = self._join(owned, int(order), tuples) if some else alone
+            joined += groups
+            apart += groups if share >= MOST_SHARE else alone
+        partitions = [joined] if joined == apart else [joined, apart]
+        return self._fastest([self._grouped(partition) for partition in partitions])
 
-    def _join(self, columns: np.ndarray, order: int, orders: np.ndarray) -> list[tuple[int, ...]]:
-        """Return groups of columns whose deepest tuples are of one order."""
-        attributes = self.source.attributes[columns]
-        finest = np.append(attributes[1:] != attributes[:-1], True)
-        chosen = columns[finest]
-        owned = np.split(columns, np.flatnonzero(finest)[:-1] + 1)
-        members = self._dense[orders == order][:, :order]
-        tuples = int(np.count_nonzero(np.isin(members, chosen).all(axis=1)))
-        # The planner's cost supposes that all tuples exist; a few chosen ones are left as they are.
-        if len(chosen) < 2 or tuples < 0.5 * comb(len(chosen), order):
-            return [tuple(own.tolist()) for own in owned]
+    def _join(self, owned: list[np.ndarray], order: int, tuples: int) -> list[tuple[int, ...]]:
+        """Return groups of attributes, given their columns, whose deepest tuples are of one order.
+
+        The cost by which they are joined supposes that all tuples exist.
+        """
+        finest = np.array([own[-1] for own in owned])
         found = plan_groups(
-            self._sample[chosen],
-            self.terms.cardinalities[chosen],
+            self._sample[finest],
+            self.terms.cardinalities[finest],
             depth=order,
             rows=self.source.n_rows,
             width=lane_count(self.source.n_classes - 1),
@@ -143,15 +153,18 @@ class Planner:
         if items is not None and len(self._used) > MAX_COLUMNS:
             return items  # so many columns are not fused
         fused = self.fused()
-        if items is None:
-            return fused
+        return fused if items is None else self._fastest([fused, items])
+
+    def _fastest(self, plans: list[Plan]) -> Plan:
+        """Return the first of the plans whose passes take the least time."""
+        if len(plans) == 1:
+            return plans[0]
         costs = planning_costs(self.source.n_rows, len(self._dense))
         # For one thread, so that the plan is the same for any number of them.
-        times = [
-            Workload.of(self.source, plan, solved=False).seconds(costs, 1)
-            for plan in (fused, items)
-        ]
-        return items if times[1] < times[0] else fused
+        return min(
+            plans,
+            key=lambda plan: Workload.of(self.source, plan, solved=False).seconds(costs, 1),
+        )
 
     def _grouped(self, partition: list[tuple[int, ...]]) -> Plan:
         groups = self.source.reduce(

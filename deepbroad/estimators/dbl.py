@@ -143,8 +143,10 @@ class DBLClassifier(StreamedDiscriminative):
         strength with each finer resolution, "adapted" if tables have strengths of their own,
         "factor" that all were multiplied by where trials had only some of the rows, the held-out
         log loss "loss", the "trials" with the same, how many tuples were "shortlisted" of the
-        orders whose tuples are too many for the time or memory, and "skipped" depths with the
-        reason. None where nothing was chosen.
+        orders whose tuples are too many for the time or memory, how many of an order were left out
+        as "redundant" (indicators of one category, an attribute that follows from another: such
+        tuples tell no more than their parts), and "skipped" depths with the reason. None where
+        nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str

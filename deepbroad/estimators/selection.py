@@ -12,7 +12,12 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
         **_describe_trial(choice.best),
         "factor": float(choice.factor),
         "trials": [_describe_trial(trial) for trial in choice.trials],
-        "shortlisted": {str(order): len(tuples) for order, tuples in choice.among.items()},
+        "shortlisted": {
+            str(order): len(tuples)
+            for order, tuples in choice.among.items()
+            if order not in choice.redundant
+        },
+        "redundant": {str(order): count for order, count in choice.redundant.items()},
         "skipped": {str(depth): reason for depth, reason in choice.skipped.items()},
     }
 

@@ -220,6 +220,37 @@ def test_a_choice_comes_back_from_a_journal_with_its_shortlist(monkeypatch):
     np.testing.assert_array_equal(again.among[2], choice.among[2])
 
 
+def one_hot_exclusive_or(rows=600):
+    """A category of four values as indicators, whose parity with an attribute is the class."""
+    rng = np.random.default_rng(5)
+    category, other = rng.integers(4, size=rows), rng.integers(2, size=rows)
+    codes = np.stack([*(category == k for k in range(4)), other])
+    return source_of(codes, noisy((category + other) % 2, rng).astype(int))
+
+
+def test_tuples_that_tell_no_more_than_their_parts_are_left_out():
+    choice = choose(one_hot_exclusive_or())
+    assert choice.best.depth == 2
+    assert choice.best.loss < 0.45
+    assert tuples_of(choice) == {(c,) for c in range(5)} | {(c, 4) for c in range(4)}
+    assert choice.redundant == {2: 6}
+    assert choice.skipped == {3: "no tuple tells more than its parts"}
+
+
+def test_a_depth_that_is_asked_for_does_without_tuples_where_none_tells_more():
+    source = one_hot_exclusive_or()
+    source = source_of(np.asarray(source.codes)[:4], source.labels)
+    assert tuples_of(choose(source, depths=[2])) == {(c,) for c in range(4)}
+
+
+def test_models_of_one_order_and_given_tuples_keep_them_all():
+    source = one_hot_exclusive_or()
+    pairs = set(combinations(range(5), 2))
+    assert tuples_of(choose(source, depths=[2], exact=True)) == pairs
+    among = {1: np.empty((0, 1), np.int64), 2: np.array(sorted(pairs))}
+    assert tuples_of(choose(source, depths=[2], among=among)) == pairs
+
+
 # What does not matter, and what does.
 
 

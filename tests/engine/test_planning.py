@@ -23,12 +23,30 @@ def test_fusion_makes_fewer_look_ups_and_the_same_counts():
     planner = Planner(source, terms)
     fused, single = planner.fused(), planner.single()
     assert fused.n_tables < single.n_tables == len(terms) == 28
-    counts = []
-    for plan in (fused, single):
-        _, cells = count_cells(group_source(source, plan), plan, Threads(1))
-        counts.append(naive.read_tables(plan.terms, cells))
-    for columns, table in counts[0].items():
-        np.testing.assert_array_equal(table, counts[1][columns])
+    expected = count_by_term(source, single)
+    for columns, table in count_by_term(source, fused).items():
+        np.testing.assert_array_equal(table, expected[columns])
+
+
+def count_by_term(source, plan):
+    _, cells = count_cells(group_source(source, plan), plan, Threads(1))
+    return naive.read_tables(plan.terms, cells)
+
+
+def test_columns_with_few_of_their_tuples_are_joined_where_that_is_faster():
+    category = np.random.default_rng(0).integers(20, size=4000)
+    indicators = np.stack([category == k for k in range(20)]).astype(np.uint8)
+    codes = np.concatenate([indicators, draw_problem(0, a=3, rows=4000).codes[:3] % 3])
+    cardinalities = np.array([2] * 20 + [3] * 3)
+    labels = draw_problem(0, a=3, rows=4000).labels
+    source = Problem(codes, labels, cardinalities, int(labels.max()) + 1).source()
+    terms = Terms.of([(a, b) for a in range(20) for b in range(20, 23)], cardinalities)
+    planner = Planner(source, terms)
+    fused, single = planner.fused(), planner.single()
+    assert fused.n_tables < 0.25 * single.n_tables
+    expected = count_by_term(source, single)
+    for columns, table in count_by_term(source, fused).items():
+        np.testing.assert_array_equal(table, expected[columns])
 
 
 def test_chosen_terms_leave_other_columns_out():
