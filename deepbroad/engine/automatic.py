@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.caution import find_caution
 from deepbroad.engine.estimate import estimate_fit, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.planning import Planner
@@ -78,7 +79,8 @@ class Choice:
     skipped : dict
         Depths that were not tried, and why.
     factor : float
-        What strengths were multiplied by for all rows, where the trials had only some.
+        What strengths were multiplied by: for all rows, where the trials had only some; out of
+        caution, where they are few.
     is_cut_short : bool
         Whether a search for strengths ended for want of time.
     among : dict from order to ndarray
@@ -198,7 +200,8 @@ class Automatic:
         if best is None:
             raise AssertionError("the first depth is always tried")
         strength = self._strength(best.trial, best.levelled, best.validation)
-        factor = self._refine(best.levelled, strength)
+        factor = find_caution(best.validation, strength, best.trial.loss, self.deadline)
+        factor *= self._refine(best.levelled, strength)
         return Choice(
             best.levelled,
             strength * factor,

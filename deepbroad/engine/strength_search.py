@@ -91,7 +91,7 @@ class StrengthSearch:
     def run(self, start: Strengths) -> Trial:
         """Return the best trial, starting from some strengths."""
         strength = start.per_term(self._levelled)
-        level = min(1.0, max(self._validation.loss(strength, FIRST), LEAST_LOSS))
+        level = loss_level(self._validation.loss(strength, FIRST))
         self._solver = replace(SOLVER, tol=SOLVER.tol * level)
         if level < 1.0:
             self._validation.loss(strength, replace(FIRST, tol=FIRST.tol * level))
@@ -166,3 +166,8 @@ class StrengthSearch:
         """Tell whether all numbers are within their bounds."""
         inside = all(self._least <= strength <= MOST for strength in strengths.by_order)
         return inside and LEAST_GROWTH <= strengths.growth <= MOST_GROWTH
+
+
+def loss_level(loss: float) -> float:
+    """Return what the tolerances of fits are multiplied by at a loss."""
+    return min(1.0, max(loss, LEAST_LOSS))

@@ -130,9 +130,13 @@ class Validation:
 
     def loss(self, strength: PerTerm, solver: Solver) -> float:
         """Return the mean held-out loss of models of these strengths."""
-        for fold in self.folds:
-            self.passes += fold.minimise(strength, solver)
-        return self._mean([fold.held_loss() for fold in self.folds])
+        return self._mean([self._hold_out(fold, strength, solver) for fold in self.folds])
+
+    def losses(self, strength: PerTerm, solver: Solver) -> np.ndarray:
+        """Return the mean held-out loss of each fold, (n_folds,)."""
+        return np.array(
+            [self._hold_out(fold, strength, solver) / fold.held_weight for fold in self.folds]
+        )
 
     def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: Solver) -> float:
         """Return the held-out loss where each fold adapts the strengths to its latest fit."""
@@ -140,10 +144,14 @@ class Validation:
         for fold in self.folds:
             kept = fold.keep()
             factors = adaptation.factors(fold.variances(), fold.orders)
-            self.passes += fold.minimise(strength * factors, solver)
-            losses.append(fold.held_loss())
+            losses.append(self._hold_out(fold, strength * factors, solver))
             fold.go_back(kept)
         return self._mean(losses)
+
+    def _hold_out(self, fold: Fold, strength: PerTerm, solver: Solver) -> float:
+        """Fit to a fold and return the sum of its held-out losses."""
+        self.passes += fold.minimise(strength, solver)
+        return fold.held_loss()
 
     def _mean(self, losses: list[float]) -> float:
         return sum(losses) / sum(fold.held_weight for fold in self.folds)

@@ -141,10 +141,11 @@ class DBLClassifier(StreamedDiscriminative):
     selection_ : dict or None
         What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
         strength with each finer resolution, "adapted" if tables have strengths of their own,
-        "factor" that all were multiplied by where trials had only some of the rows, the held-out
-        log loss "loss", the "trials" with the same, how many tuples were "shortlisted" of the
-        orders whose tuples are too many for the time or memory, how many of an order were left out
-        as "redundant" (indicators of one category, an attribute that follows from another: such
+        "factor" of the best trial's that all strengths were multiplied by (below 1 where trials had
+        only some of the rows, above it where rows are too few to tell), its held-out log loss
+        "loss", the "trials" with the same, how many tuples were "shortlisted" of the orders whose
+        tuples are too many for the time or memory, how many of an order were left out as
+        "redundant" (indicators of one category, an attribute that follows from another: such
         tuples tell no more than their parts), and "skipped" depths with the reason. None where
         nothing was chosen.
     temperature_ : float

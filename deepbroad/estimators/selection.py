@@ -10,6 +10,7 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
     """Return the chosen model, all that was tried and what was not, as plain data."""
     return {
         **_describe_trial(choice.best),
+        "alpha": [float(choice.factor * alpha) for alpha in choice.best.strengths.by_order],
         "factor": float(choice.factor),
         "trials": [_describe_trial(trial) for trial in choice.trials],
         "shortlisted": {

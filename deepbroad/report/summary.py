@@ -105,7 +105,7 @@ def summarise_settings(model: Any) -> str:
 
 def _tabulate_selection(selection: dict[str, Any]) -> str:
     """Describe what the automatic choice tried; the chosen one is marked."""
-    best = {key: selection[key] for key in ("n", "alpha", "loss")}
+    best = {key: selection[key] for key in ("n", "adapted", "passes", "loss")}
     lines = []
     for trial in selection["trials"]:
         is_best = all(trial[key] == best[key] for key in best)
@@ -118,6 +118,8 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
     headings = ["n", "strengths of orders", "strengths", "held-out log loss", "passes", "choice"]
     parts = [table(headings, lines, "What the automatic choice tried, the best first")]
     notes = [f"n = {depth} was not tried: {why}." for depth, why in selection["skipped"].items()]
+    if (factor := selection.get("factor", 1.0)) != 1.0:
+        notes.append(f"The chosen strengths were multiplied by {factor:.3g}.")
     if hidden:
         notes.append(f"{hidden:,} worse trials are left out.")
     return "\n".join(parts + [paragraph(note, "note") for note in notes])

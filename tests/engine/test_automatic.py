@@ -369,3 +369,15 @@ def test_fewer_rows_are_held_out_more_often(monkeypatch, rows, expected):
     held = draw_folds(source, np.random.default_rng(0))
     assert sorted(len(fold) for fold in held) == pytest.approx(expected, abs=1)
     assert all(0 < len(fold) < rows for fold in held)
+
+
+def test_few_rows_make_the_choice_cautious_and_many_do_not(monkeypatch):
+    few = choose(exclusive_or())
+    assert few.factor >= 1.0
+    strength = few.strength / few.factor
+    monkeypatch.setattr(automatic, "find_caution", lambda *_: 1.0)
+    plain = choose(exclusive_or())
+    assert plain.factor == 1.0
+    np.testing.assert_allclose(strength, plain.strength)
+    monkeypatch.setattr(automatic, "find_caution", lambda *_: 3.0)
+    np.testing.assert_allclose(choose(exclusive_or()).strength, 3.0 * plain.strength)

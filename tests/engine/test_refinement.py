@@ -67,6 +67,7 @@ def test_a_choice_is_refined_only_where_it_looked_at_some_of_the_rows(monkeypatc
     monkeypatch.setattr(automatic, "MAX_ROWS", most)
     asked = []
     monkeypatch.setattr(automatic, "find_factor", lambda *_, **__: asked.append(1) or 0.5)
+    monkeypatch.setattr(automatic, "find_caution", lambda *_: 1.0)
     with Threads(1) as threads:
         choice = Automatic(
             source_of(),

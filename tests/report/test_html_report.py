@@ -185,3 +185,15 @@ def test_bad_rows_are_refused(three, tmp_path):
     with pytest.raises(TypeError, match="name of one of their columns"):
         write_report(model, tmp_path / "rows.csv", y, tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()
+
+
+def test_the_chosen_trial_is_marked_and_what_became_of_its_strengths_is_said(two, tmp_path):
+    _, X, y = two
+    model = deepbroad.DBLClassifier(time_limit=5.0).fit(X, y)
+    for factor in (1.0, 2.5):
+        model.selection_ |= {"factor": factor}
+        path = tmp_path / "chosen.html"
+        write_report(model, X, y, path)
+        text = path.read_text(encoding="utf-8")
+        assert text.count(">chosen<") == 1
+        assert ("multiplied by 2.5" in text) == (factor == 2.5)
