@@ -16,9 +16,11 @@ from deepbroad.engine.strength_search import FIRST, loss_level
 from deepbroad.engine.validation import Validation
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0)
-# Standard errors by which the loss may rise. On 29 small data sets, half for training and the other
-# half for testing, log losses fell by about 2 % with anything from 0.5 to 1.5.
-ERRORS = 0.75
+# Standard errors by which the loss may rise. Of 58 fits to halves of 29 small data sets, the test log
+# loss fell in 18 and rose in 7, by 0.006 less on average: most where it was overconfident (sonar),
+# and it rose most where classes follow exactly from the attributes (balance-scale). Larger numbers
+# are as good on average and worse more often.
+ERRORS = 0.5
 
 
 def find_caution(
