@@ -24,7 +24,7 @@ from deepbroad.engine.redundancy import find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import StrengthSearch, Trial
-from deepbroad.engine.validation import Validation, stratified_folds
+from deepbroad.engine.validation import Validation, draw_folds
 from deepbroad.engine.workload import count_reached
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
@@ -42,9 +42,6 @@ MAX_ROWS = 30_000
 # it takes.
 MAX_REFINED = 1_000_000
 ROW_VECTORS = 6
-# Folds, and how often they are drawn anew, for so many rows at most.
-FOLDS = ((300, 5, 2), (3_000, 5, 1))
-SHARE_HELD = 5
 # Where the searches start: strengths by order, and their growth by level.
 START = (1.0, 30.0, 300.0)
 GROWTH = sqrt(2.0)
@@ -58,9 +55,11 @@ PROMISE = 0.05
 # More terms than this are never listed.
 MAX_TERMS = 400_000
 # Tuples of a shortlist for each attribute; the next is tried where there is no time for the first.
-# One that has more than this share of all tuples is none.
+# One that has more than this share of all tuples is none. In fewer rows than these, what looks
+# telling is chance (musk1), the more so since all folds but the first hold out rows it is drawn by.
 SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
+SHORTLIST_ROWS = 1_000
 # Rows from which tuples that tell no more than their parts are left out: in fewer, that may be
 # chance, and all tuples are cheap (with 50 to 500 rows, zoo and annealing did worse without them).
 CERTAIN_ROWS = 3_000
@@ -222,7 +221,9 @@ class Automatic:
     ) -> _Found | None:
         """Return what is found with the most telling tuples of a depth, if there is time."""
         attributes = self.resolutions.n_attributes
-        for per_attribute in SHORTLISTS if self.among is None else ():
+        if self.among is not None or self.sample.n_rows < SHORTLIST_ROWS:
+            return None
+        for per_attribute in SHORTLISTS:
             count = int(per_attribute * attributes)
             is_short = 0 < count <= MOST_SHORTLISTED * comb(attributes, depth)
             if not is_short or perf_counter() > self.deadline:
@@ -386,14 +387,3 @@ def has_many_terms(source: Source, depth: int) -> bool:
     """Tell whether a depth has too many terms to be tried."""
     levels = choose_levels(source.n_weighted, depth)
     return Resolutions(source.attributes, source.cardinalities).count_terms(levels) > MAX_TERMS
-
-
-def draw_folds(sample: ArraySource, random: np.random.Generator) -> list[np.ndarray]:
-    """Return the rows to hold out, fold by fold: more folds the fewer rows there are."""
-    labels = sample.labels
-    for most, folds, repeats in FOLDS:
-        if len(labels) <= most:
-            folds = max(2, min(folds, len(labels)))
-            drawn = [stratified_folds(labels, folds, random) for _ in range(repeats)]
-            return [rows for one in drawn for rows in one if 0 < len(rows) < len(labels)]
-    return stratified_folds(labels, SHARE_HELD, random)[:1]

@@ -17,6 +17,10 @@ from deepbroad.model.plan import Plan
 from deepbroad.model.strengths import Adaptation
 from deepbroad.solvers import Solver
 
+# Folds, and how often they are drawn anew, for so many rows at most.
+FOLDS = ((300, 5, 2), (3_000, 5, 1))
+SHARE_HELD = 5
+
 
 class Fold:
     """A training set, held-out rows, and the parameters of the latest fit.
@@ -166,3 +170,14 @@ def stratified_folds(
     fold = np.empty(len(labels), np.int64)
     fold[order] = (np.arange(len(labels)) + random.integers(n_folds)) % n_folds
     return [np.flatnonzero(fold == k) for k in range(n_folds)]
+
+
+def draw_folds(sample: ArraySource, random: np.random.Generator) -> list[np.ndarray]:
+    """Return the rows to hold out, fold by fold: more folds the fewer rows there are."""
+    labels = sample.labels
+    for most, folds, repeats in FOLDS:
+        if len(labels) <= most:
+            folds = max(2, min(folds, len(labels)))
+            drawn = [stratified_folds(labels, folds, random) for _ in range(repeats)]
+            return [rows for one in drawn for rows in one if 0 < len(rows) < len(labels)]
+    return stratified_folds(labels, SHARE_HELD, random)[:1]

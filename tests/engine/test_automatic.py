@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine import automatic
-from deepbroad.engine.automatic import Automatic, draw_folds, list_terms
+from deepbroad.engine import automatic, validation
+from deepbroad.engine.automatic import Automatic, list_terms
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.record import pack, unpack
 from deepbroad.engine.strength_search import Trial
@@ -23,7 +23,7 @@ FAMILY = Family(generative=True, strength=0.0, by_score=True, backs_off=True)
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
     """Two folds tell the depths below apart."""
-    monkeypatch.setattr(automatic, "FOLDS", ((10_000, 2, 1),))
+    monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
 
 
 def source_of(codes, labels, weights=None):
@@ -169,6 +169,17 @@ def wide_exclusive_or(attributes=12, rows=600):
     rng = np.random.default_rng(3)
     codes = rng.integers(2, size=(attributes, rows))
     return source_of(codes, noisy(codes[0] ^ codes[1], rng).astype(int))
+
+
+@pytest.fixture(autouse=True)
+def shortlists_of_few_rows(monkeypatch):
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", 100)
+
+
+def test_few_rows_have_no_shortlists(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", 601)
+    assert choose(wide_exclusive_or()).skipped[2] == "too many tuples"
 
 
 def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypatch):
@@ -377,7 +388,7 @@ def test_only_some_rows_are_looked_at(monkeypatch):
 def test_fewer_rows_are_held_out_more_often(monkeypatch, rows, expected):
     monkeypatch.undo()
     source = exclusive_or(rows) if rows > 2 else source_of([[0, 1]], np.array([0, 1]))
-    held = draw_folds(source, np.random.default_rng(0))
+    held = validation.draw_folds(source, np.random.default_rng(0))
     assert sorted(len(fold) for fold in held) == pytest.approx(expected, abs=1)
     assert all(0 < len(fold) < rows for fold in held)
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 import deepbroad
 from deepbroad import DBLClassifier, LRClassifier
-from deepbroad.engine import automatic
+from deepbroad.engine import automatic, validation
 from tests.estimators.tables import categorical_table, mixed_table
 
 KEYS = {"n", "alpha", "growth", "adapted", "loss", "passes"}
@@ -21,7 +21,7 @@ KEYS = {"n", "alpha", "growth", "adapted", "loss", "passes"}
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
     """Few folds, so that tests take little time."""
-    monkeypatch.setattr(automatic, "FOLDS", ((10_000, 2, 1),))
+    monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
     monkeypatch.setattr(automatic, "MOST_TRIALS", (5, 6, 3))
 
 
@@ -33,7 +33,7 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(automatic, "FOLDS", ((10_000, 2, 1),))
+        patch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
         return DBLClassifier().fit(*table)
 
 
@@ -145,7 +145,8 @@ def test_a_limit_of_memory_is_reported(monkeypatch):
     assert model.selection_["skipped"] == {"2": "memory", "3": "memory"}
 
 
-def test_where_memory_forbids_all_pairs_the_most_telling_ones_are_tried():
+def test_where_memory_forbids_all_pairs_the_most_telling_ones_are_tried(monkeypatch):
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", 300)
     X = np.random.default_rng(0).normal(size=(300, 40))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
     model = DBLClassifier(memory_limit="8MB").fit(X, y)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifier
-from deepbroad.engine import automatic
+from deepbroad.engine import automatic, validation
 from tests.estimators.tables import STRUCTURED
 
 CLASSIFIERS = [
@@ -19,7 +19,7 @@ CLASSIFIERS = [
 @pytest.fixture(autouse=True)
 def _few_trials(monkeypatch):
     """Checks are of the conventions, not of how well strengths are chosen."""
-    monkeypatch.setattr(automatic, "FOLDS", ((10_000, 2, 1),))
+    monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
     monkeypatch.setattr(automatic, "MOST_TRIALS", (4, 4, 2))
 
 
