@@ -217,18 +217,23 @@ def test_given_tuples_are_never_a_shortlist(monkeypatch):
     assert choose(wide_exclusive_or(), depths=[2], among=among).among == {}
 
 
-def test_a_choice_comes_back_from_a_journal_with_its_shortlist(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
-    source = wide_exclusive_or()
-    choice = choose(source)
+def from_journal(choice, source):
     arrays = {}
     packed = pack(Chosen.of(choice), "choice", arrays)
     chosen = unpack(Chosen, json.loads(json.dumps(packed)), arrays)
-    levelled = list_terms(source, chosen.best.depth, exact=False, among=chosen.among)
-    again = chosen.restore(levelled)
-    np.testing.assert_array_equal(again.levelled.terms.members, choice.levelled.terms.members)
-    np.testing.assert_array_equal(again.strength, choice.strength)
-    np.testing.assert_array_equal(again.among[2], choice.among[2])
+    return chosen.restore(list_terms(source, chosen.best.depth, exact=False, among=chosen.among))
+
+
+def test_a_choice_comes_back_from_a_journal_with_its_tuples(monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(automatic, "CERTAIN_ROWS", 100)
+    for source, redundant in ((wide_exclusive_or(), {}), (one_hot_exclusive_or(), {2: 6})):
+        choice = choose(source)
+        again = from_journal(choice, source)
+        np.testing.assert_array_equal(again.levelled.terms.members, choice.levelled.terms.members)
+        np.testing.assert_array_equal(again.strength, choice.strength)
+        np.testing.assert_array_equal(again.among[2], choice.among[2])
+        assert again.redundant == choice.redundant == redundant
 
 
 def one_hot_exclusive_or(rows=600):
