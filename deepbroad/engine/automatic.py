@@ -25,9 +25,11 @@ from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import StrengthSearch, Trial
 from deepbroad.engine.validation import Validation, draw_folds
-from deepbroad.engine.workload import count_reached
+from deepbroad.engine.workload import Workload, count_reached
 from deepbroad.kernels.threads import Threads
+from deepbroad.model.cost import TYPICAL
 from deepbroad.model.family import Family
+from deepbroad.model.plan import Plan
 from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.strengths import Strengths
 from deepbroad.solvers import LBFGS
@@ -49,6 +51,9 @@ GROWTH = sqrt(2.0)
 MOST_TRIALS = (12, 20, 12)
 # Trials and passes of each that a depth is given time for before it is begun.
 EXPECTED_PASSES = 8 * 25
+# Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
+# strengths untried (pendigits: 0.10 instead of 0.05).
+PRECISE_SECONDS = 2.0
 # Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
 WORTH = 1e-3
 PROMISE = 0.05
@@ -315,8 +320,14 @@ class Automatic:
             most=most,
             deadline=self.deadline,
             rows=self.source.n_weighted,
+            precise=self._is_cheap(plan),
         )
         return _Found(search, search.run(start), levelled, validation, shortlists, lean)
+
+    def _is_cheap(self, plan: Plan) -> bool:
+        """Tell whether there is time for precise fits: by counts, so on any machine the same."""
+        each = Workload.of(self.sample, plan, solved=True).seconds(TYPICAL, 1)
+        return EXPECTED_PASSES * len(self.held) * each <= PRECISE_SECONDS
 
     def _lean(self, depth: int, shortlists: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Return the tuples of those orders of which some tell no more than their parts.

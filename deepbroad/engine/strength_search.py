@@ -69,6 +69,8 @@ class StrengthSearch:
         The `perf_counter` after which nothing new is tried.
     rows : float
         Rows of the source.
+    precise : bool
+        Whether fits end by a tolerance that becomes smaller with the loss, which takes longer.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class StrengthSearch:
         most: int,
         deadline: float,
         rows: float,
+        precise: bool = True,
     ) -> None:
         self._validation, self._levelled = validation, levelled
+        self._precise = precise
         self._least = max(LEAST, LEAST_ROWS / rows)
         self._most, self._deadline = most, deadline
         self._solver = SOLVER
@@ -91,7 +95,8 @@ class StrengthSearch:
     def run(self, start: Strengths) -> Trial:
         """Return the best trial, starting from some strengths."""
         strength = start.per_term(self._levelled)
-        level = loss_level(self._validation.loss(strength, FIRST))
+        first = self._validation.loss(strength, FIRST)
+        level = loss_level(first) if self._precise else 1.0
         self._solver = replace(SOLVER, tol=SOLVER.tol * level)
         if level < 1.0:
             self._validation.loss(strength, replace(FIRST, tol=FIRST.tol * level))

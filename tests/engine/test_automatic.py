@@ -408,3 +408,17 @@ def test_few_rows_make_the_choice_cautious_and_many_do_not(monkeypatch):
     np.testing.assert_allclose(strength, plain.strength)
     monkeypatch.setattr(automatic, "find_caution", lambda *_: 3.0)
     np.testing.assert_allclose(choose(exclusive_or()).strength, 3.0 * plain.strength)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_fits_are_precise_where_they_are_cheap(monkeypatch, seconds):
+    monkeypatch.setattr(automatic, "PRECISE_SECONDS", seconds)
+    original, asked = automatic.StrengthSearch, []
+
+    def search(*arguments, precise, **options):
+        asked.append(precise)
+        return original(*arguments, precise=precise, **options)
+
+    monkeypatch.setattr(automatic, "StrengthSearch", search)
+    choose(exclusive_or(), depths=[1])
+    assert asked == [seconds > 0]

@@ -55,8 +55,8 @@ class Bowl:
         return self.loss(strength, solver) * factor
 
 
-def search(bowl, *, most=1000, deadline=NEVER, start=START, rows=1e9):
-    found = StrengthSearch(bowl, bowl.levelled, most=most, deadline=deadline, rows=rows)
+def search(bowl, *, most=1000, deadline=NEVER, start=START, rows=1e9, **precise):
+    found = StrengthSearch(bowl, bowl.levelled, most=most, deadline=deadline, rows=rows, **precise)
     return found, found.run(start)
 
 
@@ -156,6 +156,15 @@ def test_fits_are_as_thorough_as_the_loss_is_low_and_the_first_most(level):
     for solver in solvers[len(first) :]:
         assert solver.tol == pytest.approx(strength_search.SOLVER.tol * expected)
         assert solver.tol > first[-1].tol
+
+
+def test_fits_that_take_long_are_not_more_thorough_where_the_loss_is_low():
+    bowl = Bowl(LEVELLED, (1.0, 30.0))
+    original = bowl.loss
+    bowl.loss = lambda strength, solver: 0.01 * original(strength, solver)
+    search(bowl, precise=False)
+    tolerances = {solver.tol for _, solver in bowl.calls}
+    assert tolerances == {strength_search.FIRST.tol, strength_search.SOLVER.tol}
 
 
 def test_passes_of_trials_are_counted():
