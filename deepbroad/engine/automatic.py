@@ -61,11 +61,12 @@ PROMISE = 0.05
 # More terms than this are never listed.
 MAX_TERMS = 400_000
 # Tuples of a shortlist for each attribute; the next is tried where there is no time for the first.
-# One that has more than this share of all tuples is none. In fewer rows than these, what looks
-# telling is chance (musk1), the more so since all folds but the first hold out rows it is drawn by.
+# One that has more than this share of all tuples is none. In no more rows than these, for pairs and
+# for deeper tuples, what looks telling is chance (musk1, segment): all folds but the first hold out
+# rows that it is drawn by, and above 3,000 there is but one.
 SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
-SHORTLIST_ROWS = 1_000
+SHORTLIST_ROWS = (1_000, 3_000)
 # Rows from which tuples that tell no more than their parts are left out: in fewer, that may be
 # chance, and all tuples are cheap (with 50 to 500 rows, zoo and annealing did worse without them).
 CERTAIN_ROWS = 3_000
@@ -227,7 +228,8 @@ class Automatic:
     ) -> _Found | None:
         """Return what is found with the most telling tuples of a depth, if there is time."""
         attributes = self.resolutions.n_attributes
-        if self.among is not None or self.sample.n_rows < SHORTLIST_ROWS:
+        rows = SHORTLIST_ROWS[0 if depth <= 2 else 1]
+        if self.among is not None or self.sample.n_rows <= rows:
             return None
         for per_attribute in SHORTLISTS:
             count = int(per_attribute * attributes)
@@ -282,11 +284,8 @@ class Automatic:
             return "no tuple tells more than its parts"
         try:
             # One that was asked for may do with a shorter history.
-            levelled = self._list(
-                depth,
-                shortlists | lean,
-                min(self.history, SHORT_HISTORY) if forced else self.history,
-            )
+            history = min(self.history, SHORT_HISTORY) if forced else self.history
+            levelled = self._list(depth, shortlists | lean, history)
         except MemoryError:
             if forced:
                 raise

@@ -173,13 +173,17 @@ def wide_exclusive_or(attributes=12, rows=600):
 
 @pytest.fixture(autouse=True)
 def shortlists_of_few_rows(monkeypatch):
-    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", 100)
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (100, 100))
 
 
 def test_few_rows_have_no_shortlists(monkeypatch):
     monkeypatch.setattr(automatic, "MAX_TERMS", 40)
-    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", 601)
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (600, 100))
     assert choose(wide_exclusive_or()).skipped[2] == "too many tuples"
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (599, 600))
+    choice = choose(wide_exclusive_or())
+    assert set(choice.among) == {2}
+    assert choice.skipped.get(3, "too many tuples") == "too many tuples"
 
 
 def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypatch):

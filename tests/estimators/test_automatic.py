@@ -146,7 +146,7 @@ def test_a_limit_of_memory_is_reported(monkeypatch):
 
 
 def test_where_memory_forbids_all_pairs_the_most_telling_ones_are_tried(monkeypatch):
-    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", 300)
+    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (299, 299))
     X = np.random.default_rng(0).normal(size=(300, 40))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
     model = DBLClassifier(memory_limit="8MB").fit(X, y)
