@@ -93,7 +93,7 @@ def test_terms_that_were_asked_for_are_never_dropped():
 def test_a_limit_too_small_for_any_depth_offers_none():
     X, y = wide_table()
     with pytest.raises(MemoryError, match="fewer or coarser columns"):
-        LRClassifier(n=2, memory_limit=130_000).fit(X, y)
+        LRClassifier(n=2, memory_limit=220_000).fit(X, y)
 
 
 def test_a_limit_for_a_smaller_depth_alone_says_so():
