@@ -187,4 +187,9 @@ def draw_folds(sample: ArraySource, random: np.random.Generator) -> list[np.ndar
             folds = max(2, min(folds, len(labels)))
             drawn = [stratified_folds(labels, folds, random) for _ in range(repeats)]
             return [rows for one in drawn for rows in one if 0 < len(rows) < len(labels)]
-    return stratified_folds(labels, SHARE_HELD, random)[:1]
+    held = stratified_folds(labels, SHARE_HELD, random)[0]
+    # A class that no held-out row has would seem to be told apart by any model, the weaker the
+    # strengths the better.
+    values, firsts, counts = np.unique(labels, return_index=True, return_counts=True)
+    unheld = (counts > 1) & ~np.isin(values, labels[held])
+    return [np.sort(np.append(held, firsts[unheld]))]
