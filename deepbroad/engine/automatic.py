@@ -68,7 +68,7 @@ SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
 SHORTLIST_ROWS = (1_000, 3_000)
 # Rows from which tuples that tell no more than their parts are left out: in fewer, that may be
-# chance, and all tuples are cheap (with 50 to 500 rows, zoo and annealing did worse without them).
+# chance, and all tuples are cheap.
 CERTAIN_ROWS = 3_000
 
 

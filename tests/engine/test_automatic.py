@@ -384,35 +384,6 @@ def test_only_some_rows_are_looked_at(monkeypatch):
     assert [sample.n_rows for sample in looked_at] == [30]
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        (2, [1] * 4),
-        (4, [1] * 8),
-        (200, [40] * 10),
-        (301, [60] * 4 + [61]),
-        (3001, [600]),
-    ],
-)
-def test_fewer_rows_are_held_out_more_often(monkeypatch, rows, expected):
-    monkeypatch.undo()
-    source = exclusive_or(rows) if rows > 2 else source_of([[0, 1]], np.array([0, 1]))
-    held = validation.draw_folds(source, np.random.default_rng(0))
-    assert sorted(len(fold) for fold in held) == pytest.approx(expected, abs=1)
-    assert all(0 < len(fold) < rows for fold in held)
-
-
-def test_every_class_of_two_rows_is_held_out_once(monkeypatch):
-    monkeypatch.undo()
-    for seed in range(10):
-        labels = np.zeros(4000, int)
-        labels[[5, 3000]], labels[7] = 1, 2
-        source = ArraySource(np.zeros((1, 4000), np.uint8), labels, 3, np.array([2]), None)
-        (held,) = validation.draw_folds(source, np.random.default_rng(seed))
-        assert np.count_nonzero(labels[held] == 1) == 1
-        assert len(np.unique(held)) == len(held) <= 802
-
-
 def test_few_rows_make_the_choice_cautious_and_many_do_not(monkeypatch):
     few = choose(exclusive_or())
     assert few.factor >= 1.0

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deepbroad.data.source import ArraySource
 from deepbroad.engine import merging
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.validation import Validation, stratified_folds
+from deepbroad.engine.validation import Validation, draw_folds, stratified_folds
 from deepbroad.model.family import Family
 from deepbroad.model.strengths import Adaptation, Strengths
 from deepbroad.solvers import LBFGS
@@ -178,6 +179,20 @@ def test_after_an_adaptation_folds_are_where_they_were():
     assert validation.adapted_loss(strength, Adaptation(1.0, 0.01), EXACT) == one
 
 
+def test_losses_by_fold_are_those_of_the_whole_and_leave_folds_where_they_were():
+    case = Case()
+    strength = case.per_term(1.0, 5.0)
+    validation = case.validation()
+    validation.loss(strength, EXACT)
+    held = [fold.held_loss() for fold in validation.folds]
+    found = validation.losses(10.0 * strength, EXACT)
+    assert [fold.held_loss() for fold in validation.folds] == held
+    np.testing.assert_array_equal(validation.losses(10.0 * strength, EXACT), found)
+    weights = [fold.held_weight for fold in validation.folds]
+    whole = validation.loss(10.0 * strength, EXACT)
+    assert np.average(found, weights=weights) == pytest.approx(whole, rel=1e-5)
+
+
 def test_a_fold_is_not_judged_before_a_fit():
     fold = Case().validation().folds[0]
     assert fold.keep() is None
@@ -234,3 +249,34 @@ def test_folds_are_drawn():
     drawn = [stratified_folds(labels, 2, np.random.default_rng(seed))[0] for seed in (0, 0, 1)]
     np.testing.assert_array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
+
+
+def rows_of(labels):
+    labels = np.asarray(labels)
+    codes = np.zeros((1, len(labels)), np.uint8)
+    return ArraySource(codes, labels, int(labels.max()) + 1, np.array([2]), None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (2, [1] * 4),
+        (4, [1] * 8),
+        (200, [40] * 10),
+        (301, [60] * 4 + [61]),
+        (3001, [600]),
+    ],
+)
+def test_fewer_rows_are_held_out_more_often(rows, expected):
+    held = draw_folds(rows_of(np.arange(rows) % 2), np.random.default_rng(0))
+    assert sorted(len(fold) for fold in held) == pytest.approx(expected, abs=1)
+    assert all(0 < len(fold) < rows for fold in held)
+
+
+def test_every_class_of_two_rows_is_held_out_once():
+    for seed in range(10):
+        labels = np.zeros(4000, int)
+        labels[[5, 3000]], labels[7] = 1, 2
+        (held,) = draw_folds(rows_of(labels), np.random.default_rng(seed))
+        assert np.count_nonzero(labels[held] == 1) == 1
+        assert len(np.unique(held)) == len(held) <= 802
