@@ -11,11 +11,9 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource, RowItems, Source
 from deepbroad.engine.passes import PartPass, PassDesign, Sums, count_part
-from deepbroad.engine.workload import count_building
+from deepbroad.engine.workload import typical_work
 from deepbroad.kernels.steps import Pull
 from deepbroad.kernels.threads import Threads
-from deepbroad.kernels.vector import lane_count
-from deepbroad.model.cost import TYPICAL
 from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
@@ -65,14 +63,7 @@ class Dealing(NamedTuple):
     ) -> "Dealing":
         """Choose by counts of work at typical costs."""
         rows, n_scores = source.n_rows, source.n_classes - 1
-        width, item = lane_count(n_scores), dtype.itemsize
-        lookup = TYPICAL.lookup(plan.n_entries, width, tables=max(plan.n_tables, 1), item=item)
-        each = plan.n_tables * float(lookup) + TYPICAL.softmax(n_scores, item=item)
-        runs, streamed = count_building(plan)
-        building = TYPICAL.build(
-            streamed, width, cells=plan.terms.n_cells, runs=runs, steps=len(plan.program.steps)
-        )
-        fixed = TYPICAL.evaluation + float(building) + TYPICAL.vectors(n_parameters)
+        each, fixed = typical_work(plan, n_scores, dtype, n_parameters)
         least = min(max(LEAST_BATCHES, rows // ENOUGH_ROWS), 2 * LEAST_BATCHES)
         n_batches = max(int(OVERHEAD * rows * each / fixed), least)
         held_share = max(HELD_SHARE, -(-rows // MOST_HELD)) if rows >= FEWEST_ROWS else 0

@@ -8,6 +8,13 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
+from deepbroad.engine.dual import (
+    LEAST_SWEEPS,
+    AscentWatch,
+    RowDual,
+    cell_bytes,
+    count_sweeps,
+)
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
@@ -18,7 +25,7 @@ from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
-from deepbroad.solvers import SGD, Solution, Solver
+from deepbroad.solvers import LBFGS, SGD, DualFirst, Solution, Solver
 from deepbroad.solvers.solver import Callback
 
 # Cells whose probabilities are computed at a time: what that takes stays in the cache.
@@ -176,7 +183,7 @@ class Training:
     def discriminative(
         self,
         family: Family,
-        solver: Solver,
+        solver: Solver | DualFirst,
         *,
         callbacks: Sequence[Callback] = (),
         warm: ScoreTables | None = None,
@@ -191,6 +198,13 @@ class Training:
         `deepbroad.engine.temperature` makes log odds of those that are none. The `journal` knows
         where to go on. A `dealing` is for calls from here: it goes with a stochastic solver.
         """
+        if isinstance(solver, DualFirst):
+            # A dual has no state to be kept, nor a point to start from.
+            if warm is None and loss is LOG_LOSS and journal is NO_JOURNAL:
+                found = self._by_dual(family, solver.otherwise, callbacks)
+                if found is not None:
+                    return found
+            solver = solver.otherwise
         if isinstance(solver, SGD) and dealing is None:
             dealing, rest = self.hold_out(family, solver.seed)
             return rest.discriminative(
@@ -227,15 +241,62 @@ class Training:
                 solution = ended_early(solution, objective(solution.u)[0])
                 break
             points.append(solution.u)
-        classes, cells = objective.split(solution.u)
         del run_pass, objective  # their tables are as large as the model
-        scale = design.scale
+        return self._finish(family, design, solution)
+
+    def _by_dual(
+        self, family: Family, settings: LBFGS, callbacks: Sequence[Callback]
+    ) -> tuple[ScoreTables, Solution] | None:
+        """Return the model by dual ascent, None where that is not fast.
+
+        What it takes is no more than what the other solver would remember.
+        """
+        design = self.design(family)
+        size = 4 if design.scale.size > settings.double_limit else 8
+        dual = self.dual(family, design, room=2.0 * settings.history * size * design.scale.size)
+        if dual is None:
+            return None
+        total = float(self.class_counts.sum())
+        objective = Objective(design, self.loss_pass(family, design), total, self.threads)
+        watch = AscentWatch(dual, objective, settings.max_iter, callbacks)
+        ascent = dual.ascend(family.strength, settings.tol, most=settings.max_iter, watch=watch)
+        if ascent.status == "slow":
+            return None
+        solution = watch.solution(ascent.status)
+        del dual, objective, watch
+        return self._finish(family, design, solution)
+
+    def _finish(
+        self, family: Family, design: Design, solution: Solution
+    ) -> tuple[ScoreTables, Solution]:
+        """Return the model of a solution."""
+        reached, scale = self.reached, design.scale
+        n_classes = len(design.class_scale)
+        classes, cells = solution.u[:n_classes], solution.u[n_classes:].reshape(-1, n_classes)
         scores = self._fixed_scores(family)
         for low in range(0, len(reached), CHUNK):
             part = slice(low, low + CHUNK)
             scores[reached[part]] = scale[part] * cells[part]
         full_scale = self._full_scale(family, reached, scale) if family.generative else None
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
+
+    def dual(self, family: Family, design: Design, room: float) -> RowDual | None:
+        """Return the dual of the objective, None where it has none or takes too long.
+
+        `room` is how many bytes it may take.
+        """
+        source, plan = self.source, self.plan
+        if not isinstance(source, ArraySource) or not source.resident or plan.items is not None:
+            return None
+        # One strength for all classes of a cell, and a cell for every value of every row.
+        penalised = family.by_score or not family.generative
+        if not penalised or self.min_count > 1 or cell_bytes(source, plan) > room:
+            return None
+        most = count_sweeps(source, plan, design.scale.size, self.dtype)
+        counted = plan.terms.values_of(plan.terms.spaces, self.reached) > 1
+        if most < LEAST_SWEEPS or not design.scale[counted].all():
+            return None
+        return RowDual(source, plan, self.reached, design, most=most)
 
     def scored(self, family: Family, class_scores: np.ndarray, scores: np.ndarray) -> ScoreTables:
         """Return the model with given scores of the cells that rows reach; the others are fixed."""

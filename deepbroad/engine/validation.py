@@ -20,6 +20,10 @@ from deepbroad.solvers import Solver
 # Folds, and how often they are drawn anew, for so many rows at most.
 FOLDS = ((300, 5, 2), (3_000, 5, 1))
 SHARE_HELD = 5
+# Bytes that the duals of all folds may take.
+ROOM = float(1 << 29)
+# A smaller gap tells strengths no better apart.
+LEAST_GAP = 1e-5
 
 
 class Fold:
@@ -28,17 +32,25 @@ class Fold:
     Each fit starts from the one before it, so that a path of similar strengths is cheap.
     """
 
-    def __init__(self, training: Training, held: ArraySource, family: Family) -> None:
+    def __init__(
+        self, training: Training, held: ArraySource, family: Family, room: float
+    ) -> None:
         self._training, self._family = training, family
         self._design = training.design(family)
         self._pass = training.loss_pass(family, self._design)
         self._held = training.loss_pass(family, self._design, held)
         self.held_weight = float(held.n_rows if held.weights is None else held.weights.sum())
+        self._dual = training.dual(family, self._design, room)
         self._u: np.ndarray | None = None
         self._residuals = np.empty(self._design.scale.shape)
 
     def minimise(self, strength: PerTerm, solver: Solver) -> int:
         """Fit with other strengths; return how many passes that took."""
+        if self._dual is not None:
+            ascent = self._dual.ascend(strength, max(solver.tol, LEAST_GAP))
+            if ascent.status == "converged":
+                self._u = self._dual.point()
+                return ascent.sweeps
         family = replace(self._family, strength=strength)
         design = self._training.redesign(family, self._design)
         total = float(self._training.class_counts.sum())
@@ -130,7 +142,8 @@ class Validation:
                 threads=threads,
                 min_count=min_count,
             )
-            self.folds.append(Fold(training, group_part(source.take(rows), plan, threads), family))
+            judged = group_part(source.take(rows), plan, threads)
+            self.folds.append(Fold(training, judged, family, ROOM / len(held)))
 
     def loss(self, strength: PerTerm, solver: Solver) -> float:
         """Return the mean held-out loss of models of these strengths."""

@@ -11,7 +11,7 @@ from deepbroad.engine.passes import MIN_ROWS, pass_dtype
 from deepbroad.engine.sampling import MAX_SPACE, estimate_seen, mean_sets, sample_codes
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.cost import Costs
+from deepbroad.model.cost import TYPICAL, Costs
 from deepbroad.model.groups import encode_groups
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
@@ -114,6 +114,23 @@ class Workload:
             nanoseconds += work / (n_threads if parallel else 1)
             nanoseconds += costs.hand_over * hand_overs * parallel
         return (costs.evaluation + WHOLE * nanoseconds) * 1e-9
+
+
+def typical_work(
+    plan: Plan, n_scores: int, dtype: np.dtype, n_parameters: int
+) -> tuple[float, float]:
+    """Return the nanoseconds of an evaluation for each row, and beside its rows.
+
+    By counts at typical costs, so that what is chosen by them is the same on any machine.
+    """
+    width, item = lane_count(n_scores), dtype.itemsize
+    lookup = TYPICAL.lookup(plan.n_entries, width, tables=max(plan.n_tables, 1), item=item)
+    per_row = plan.n_tables * float(lookup) + TYPICAL.softmax(n_scores, item=item)
+    runs, streamed = count_building(plan)
+    building = TYPICAL.build(
+        streamed, width, cells=plan.terms.n_cells, runs=runs, steps=len(plan.program.steps)
+    )
+    return per_row, TYPICAL.evaluation + float(building) + TYPICAL.vectors(n_parameters)
 
 
 def count_frequent(plan: Plan, sample: np.ndarray) -> float:

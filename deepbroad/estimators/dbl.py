@@ -214,7 +214,7 @@ class DBLClassifier(StreamedDiscriminative):
         shrink_to: str = "zero",
         smoothing: float = 1.0,
         loss: str = "log_loss",
-        solver: str = "lbfgs",
+        solver: str = "auto",
         max_iter: int = 500,
         tol: float = 1e-5,
         class_weight: Any = None,

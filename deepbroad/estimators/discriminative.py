@@ -30,11 +30,11 @@ from deepbroad.model.information import Scores
 from deepbroad.model.loss import LOG_LOSS, LOSSES
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
-from deepbroad.solvers import LBFGS, SGD, Progress, Solution, Solver
+from deepbroad.solvers import LBFGS, SGD, DualFirst, Progress, Solution, Solver
 
 # Kinds of L-BFGS by name, and how far each preconditions its search.
 PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
-SOLVERS = [*PRECONDITIONING, "sgd"]
+SOLVERS = ["auto", *PRECONDITIONING, "sgd"]
 # Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
 SGD_TOLERANCE = 200.0
 # What it keeps beside the tables takes as much as an L-BFGS that remembers so many pairs.
@@ -153,14 +153,17 @@ class DiscriminativeClassifier(TableClassifier):
         self.evaluation_curve_ = solution.evaluation_curve
         self.status_ = solution.status
 
-    def _make_solver(self, history: int) -> Solver:
+    def _make_solver(self, history: int) -> Solver | DualFirst:
         """Return the solver that the parameters name."""
         max_iter, tol = int(self.max_iter), float(self.tol)
         if self.solver == "sgd":
             seed = draw_seed(getattr(self, "random_state", 0))
             return SGD(max_iter=max_iter, tol=SGD_TOLERANCE * tol, seed=seed)
-        preconditioning = PRECONDITIONING[self.solver]
-        return LBFGS(max_iter=max_iter, tol=tol, history=history, preconditioning=preconditioning)
+        kind = "lbfgs" if self.solver == "auto" else self.solver
+        lbfgs = LBFGS(
+            max_iter=max_iter, tol=tol, history=history, preconditioning=PRECONDITIONING[kind]
+        )
+        return DualFirst(lbfgs) if self.solver == "auto" else lbfgs
 
     def _previous(self, prepared: Prepared) -> ScoreTables | None:
         """Return the model of the previous fit to start from, if its cells mean the same."""

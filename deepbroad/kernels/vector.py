@@ -32,30 +32,66 @@ def add_lanes_naive(target, i, source, j, lanes):
         target[i + lane] += source[j + lane]
 
 
+def generate_addition(context, builder, target, source, factor, lanes_type):
+    """Emit target[i:] += factor·source[j:]; target and source are (type, array, index, its type).
+
+    `factor` is a number of the arrays' type, or None for 1.
+    """
+    dtype = target[0].dtype
+    vector = ir.VectorType(context.get_data_type(dtype), lanes_type.count)
+    # Rows of a table start at multiples of one number, not of a whole vector.
+    alignment = dtype.bitwidth // 8
+
+    def pointer(array_type, array, index, index_type):
+        data = context.make_array(array_type)(context, builder, array).data
+        position = context.cast(builder, index, index_type, types.intp)
+        return builder.bitcast(builder.gep(data, [position]), vector.as_pointer())
+
+    into = pointer(*target)
+    current = builder.load(into)
+    added = builder.load(pointer(*source))
+    current.align = added.align = alignment
+    if factor is not None:
+        many = ir.Constant(vector, ir.Undefined)
+        for lane in range(lanes_type.count):
+            many = builder.insert_element(many, factor, ir.Constant(ir.IntType(32), lane))
+        added = builder.fmul(added, many)
+    builder.store(builder.fadd(current, added), into).align = alignment
+    return context.get_dummy_value()
+
+
 @intrinsic
 def add_lanes_compiled(typing_context, target, i, source, j, lanes):  # noqa: D103 (its twin says it)
-    signature = types.void(target, i, source, j, lanes)
-
     def generate(context, builder, signature, arguments):
-        target_type, i_type, source_type, j_type, lanes_type = signature.args
+        into, i_type, source_type, j_type, lanes_type = signature.args
         target, i, source, j, _ = arguments
-        vector = ir.VectorType(context.get_data_type(target_type.dtype), lanes_type.count)
-        # Rows of a table start at multiples of one number, not of a whole vector.
-        alignment = target_type.dtype.bitwidth // 8
+        return generate_addition(
+            context, builder, (into, target, i, i_type), (source_type, source, j, j_type), None,
+            lanes_type,
+        )  # fmt: skip
 
-        def pointer(array_type, array, index, index_type):
-            data = context.make_array(array_type)(context, builder, array).data
-            position = context.cast(builder, index, index_type, types.intp)
-            return builder.bitcast(builder.gep(data, [position]), vector.as_pointer())
+    return types.void(target, i, source, j, lanes), generate
 
-        into = pointer(target_type, target, i, i_type)
-        current = builder.load(into)
-        added = builder.load(pointer(source_type, source, j, j_type))
-        current.align = added.align = alignment
-        builder.store(builder.fadd(current, added), into).align = alignment
-        return context.get_dummy_value()
 
-    return signature, generate
+@intrinsic
+def add_scaled_compiled(typing_context, target, i, source, j, factor, lanes):  # noqa: D103
+    def generate(context, builder, signature, arguments):
+        into, i_type, source_type, j_type, factor_type, lanes_type = signature.args
+        target, i, source, j, factor, _ = arguments
+        factor = context.cast(builder, factor, factor_type, into.dtype)
+        return generate_addition(
+            context, builder, (into, target, i, i_type), (source_type, source, j, j_type), factor,
+            lanes_type,
+        )  # fmt: skip
+
+    return types.void(target, i, source, j, factor, lanes), generate
+
+
+def add_scaled_naive(target, i, source, j, factor, lanes):
+    """Do as `add_lanes` with `factor` times the source."""
+    for lane in range(len(lanes)):
+        target[i + lane] += factor * source[j + lane]
 
 
 add_lanes = add_lanes_naive if numba.config.DISABLE_JIT else add_lanes_compiled
+add_scaled = add_scaled_naive if numba.config.DISABLE_JIT else add_scaled_compiled

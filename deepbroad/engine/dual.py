@@ -1,0 +1,206 @@
+"""The dual of the objective over rows in memory: what a solver that goes row by row works on."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from time import perf_counter
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.workload import typical_work
+from deepbroad.kernels.dual import gather_scores, list_compact, list_dense, sweep_rows
+from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.family import PerTerm
+from deepbroad.model.objective import Design, Objective
+from deepbroad.model.plan import Plan
+from deepbroad.model.terms import NONE
+from deepbroad.solvers.dual import Ascent, DualAscent
+from deepbroad.solvers.solver import Callback, Progress, Solution, Status
+
+# Class terms have no penalty, but they are held back by one of this strength from where the sweep
+# before left them, so that each sweep has a solution.
+CLASS_STRENGTH = 10.0
+# Nanoseconds of a sweep, typically: for each term of a row, and for each of its classes there; for each
+# row, and for each of its classes.
+LOOKUP, LANE, STEP, CLASS_STEP = 8.0, 0.5, 500.0, 250.0
+# Iterations of L-BFGS that a fit usually takes; with fewer sweeps than the least in that time none
+# is begun.
+USUAL_ITERATIONS = 100
+LEAST_SWEEPS, MOST_SWEEPS = 8, 300
+
+
+class RowDual:
+    """Beliefs of rows about their classes, and the scores that follow from them.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Rows coded in the plan's groups.
+    plan : Plan
+    reached : integer array
+        The cells that rows reach, in ascending order: every cell of every row of any weight.
+    design : Design
+        Of a family that penalises scores.
+    most : int
+        Sweeps at most.
+    """
+
+    def __init__(
+        self,
+        source: ArraySource,
+        plan: Plan,
+        reached: np.ndarray,
+        design: Design,
+        *,
+        most: int,
+    ) -> None:
+        self._terms, self._design, self._most = plan.terms, design, most
+        weights = np.ones(source.n_rows) if source.weights is None else source.weights
+        self._rows = np.flatnonzero(weights > 0)
+        self._weights, self._labels = weights, source.labels
+        self._total = float(weights.sum())
+        self._cells = list_cells(source, plan, reached)
+        self._inverse = np.zeros(len(plan.terms), np.float32)
+        self._beliefs = np.zeros((source.n_rows, source.n_classes))
+        self._beliefs[np.arange(source.n_rows), source.labels] = 1.0
+        self._partitions = np.zeros(source.n_rows)
+        self._class_scores = np.asarray(design.class_start * design.class_scale, np.float64)
+        self._width = lane_count(source.n_classes - 1)
+        self._scores = np.zeros((len(reached), self._width), np.float32)
+        self._too_soft = inf
+
+    def ascend(
+        self,
+        strength: PerTerm,
+        tol: float,
+        *,
+        most: float = inf,
+        watch: Callable[[int], bool] | None = None,
+    ) -> Ascent:
+        """Find the beliefs for other strengths, from where the latest are.
+
+        Strengths that are no stronger than some that it was given up with before are given up with
+        at once.
+        """
+        if not np.all(np.asarray(strength) > 0):
+            return Ascent(0, inf, "slow")
+        self._strengthen(strength)
+        softness = float(self._inverse.sum())
+        if softness >= self._too_soft:
+            return Ascent(0, inf, "slow")
+        ascent = DualAscent(tol=tol, most=int(min(self._most, most))).ascend(self, watch)
+        if ascent.status == "slow":
+            self._too_soft = softness
+        return ascent
+
+    def _strengthen(self, strength: PerTerm) -> None:
+        """Take other strengths; beliefs stay."""
+        # The one cell of a term without values to tell apart has no score.
+        inverse = np.where(self._terms.spaces > 1, 1.0 / np.asarray(strength, np.float64), 0.0)
+        self._inverse = inverse.astype(np.float32)
+        target = self._target()
+        self._scores[:, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
+        gather_scores(
+            self._cells, self._labels, self._weights, self._inverse, self._beliefs,
+            self._scores.reshape(-1), lanes_for(self._width), self._width,
+        )  # fmt: skip
+
+    def _target(self) -> np.ndarray:
+        """Return the scores that the penalty pulls to, (n_reached, C) or what has that shape."""
+        return np.broadcast_to(self._design.target * self._design.scale, self._design.scale.shape)
+
+    def sweep(self, seed: int, cycle: int) -> float:
+        """Take the step of each row once, in random order; return about the mean duality gap."""
+        order = np.random.default_rng([seed, cycle]).permutation(self._rows)
+        gap = sweep_rows(
+            order, self._cells, self._weights, self._inverse, 1.0 / CLASS_STRENGTH,
+            self._class_scores, self._scores.reshape(-1), self._beliefs, self._partitions,
+            lanes_for(self._width), self._width,
+        )  # fmt: skip
+        residuals = np.bincount(self._labels, self._weights, len(self._class_scores))
+        residuals -= self._weights @ self._beliefs
+        self._class_scores += residuals / CLASS_STRENGTH
+        return float(gap) / self._total
+
+    def point(self) -> np.ndarray:
+        """Return the parameters u of these scores, as an objective has them."""
+        design, target = self._design, self._target()
+        # Beyond the target, the scores of a cell add up to 0 over the classes.
+        beyond = np.zeros(design.scale.shape)
+        beyond[:, 1:] = self._scores[:, : beyond.shape[1] - 1] - (target[:, 1:] - target[:, :1])
+        beyond += target - beyond.mean(axis=1, keepdims=True)
+        cells = np.zeros(design.scale.shape)
+        np.divide(beyond, design.scale, out=cells, where=design.scale != 0)
+        return np.concatenate([self._class_scores / design.class_scale, cells.ravel()])
+
+
+class AscentWatch:
+    """Follows an ascent by the objective itself, and tells callbacks of it."""
+
+    def __init__(
+        self, dual: RowDual, objective: Objective, max_iter: int, callbacks: Sequence[Callback]
+    ) -> None:
+        self._dual, self._objective = dual, objective
+        self._max_iter, self._callbacks = max_iter, callbacks
+        self._began = perf_counter()
+        self._losses: list[float] = []
+        self._u = np.empty(0)
+
+    def __call__(self, sweeps: int) -> bool:
+        """Evaluate F where the ascent is; tell whether a callback stops it."""
+        self._u = self._dual.point()
+        loss, gradient = self._objective(self._u)
+        self._losses.append(loss)
+        progress = Progress(
+            iteration=sweeps,
+            max_iter=self._max_iter,
+            evaluations=sweeps,
+            loss=loss,
+            gradient_norm=float(np.abs(gradient).max()),
+            seconds=perf_counter() - self._began,
+        )
+        return any([callback(progress) for callback in self._callbacks])
+
+    def solution(self, status: Status) -> Solution:
+        """Return the point that was evaluated last."""
+        losses = self._losses
+        return Solution(self._u, losses[-1], status, len(losses) - 1, losses, losses[1:])
+
+
+def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarray:
+    """Return which of the `reached` cells each row has in each term, (n_rows, n_terms) int32."""
+    terms = plan.terms
+    numbers = np.zeros(terms.n_cells, np.int32)
+    numbers[reached] = np.arange(len(reached), dtype=np.int32)
+    cells = np.empty((source.n_rows, len(terms)), np.int32)
+    dense, compact = np.flatnonzero(~terms.is_compact), np.flatnonzero(terms.is_compact)
+    shared = [group for group in plan.groups if not group.compact]
+    if len(dense):
+        codes = np.zeros((len(terms.cardinalities), source.n_rows), np.int32)
+        for group, joint in zip(shared, source.codes, strict=False):
+            for column, digits in zip(group.columns, group.digits, strict=True):
+                codes[column] = digits[joint]
+        shapes = terms.shapes[dense]
+        after = np.cumprod(shapes[:, ::-1], axis=1)[:, ::-1]
+        members = np.maximum(terms.members[dense], 0)
+        strides = np.where(terms.members[dense] == NONE, 0, after // shapes)
+        list_dense(codes, members, strides, terms.offsets[dense], dense, numbers, cells)
+    if len(compact):
+        list_compact(
+            source.codes, len(shared), terms.offsets[compact], compact, numbers, cells
+        )
+    return cells
+
+
+def count_sweeps(source: ArraySource, plan: Plan, n_parameters: int, dtype: np.dtype) -> int:
+    """Return how many sweeps take as long as a fit by L-BFGS does, by counts at typical costs."""
+    rows, terms, n_classes = source.n_rows, len(plan.terms), source.n_classes
+    row_work = terms * (LOOKUP + LANE * n_classes) + STEP + CLASS_STEP * n_classes
+    per_row, fixed = typical_work(plan, n_classes - 1, dtype, n_parameters)
+    return int(min(USUAL_ITERATIONS * (per_row + fixed / rows) / row_work, MOST_SWEEPS))
+
+
+def cell_bytes(source: ArraySource, plan: Plan) -> float:
+    """Return about how many bytes a dual takes beside what a fit takes anyway."""
+    terms = plan.terms
+    return source.n_rows * (4.0 * len(terms) + 8.0 * source.n_classes) + 4.0 * terms.n_cells

@@ -1,0 +1,190 @@
+"""Dual ascent row by row: each row's step is exact, so that there is no step size.
+
+The dual of F has a belief p_r for each row, a probability of each class, and the scores that follow
+from all beliefs are
+
+    β_j = t_j + (1/λ_j) Σ_r ω_r (1[y_r] - p_r)    over the rows r that reach cell j.
+
+At the solution every belief is the softmax of its row's scores. A step takes one row there, all
+others as they are: with q = ω_r Σ_j 1/λ_j over its cells and s its scores,
+
+    p ← softmax(s + q·(p_old - p)).
+
+Arrays: cells (rows, terms) int32, the cell of each term that a row reaches; inverse (terms,), 1/λ;
+scores (n_cells * W,), those of the classes but the first, relative to its, padded to W lanes;
+beliefs (rows, C) and partitions (rows,) float64, the latter being where the search for a row's log
+partition starts.
+
+References
+----------
+Shalev-Shwartz and Zhang, Stochastic dual coordinate ascent methods for regularized loss
+minimization, 2013.
+"""
+
+import numpy as np
+
+from deepbroad.kernels.jit import jit
+from deepbroad.kernels.vector import add_lanes, add_scaled
+
+# Accuracy of a belief's sum, and how often it is corrected at most.
+CLOSE = 1e-9
+MOST_STEPS = 60
+# Newton steps for the belief in a class: it has all digits after these.
+NEWTON_STEPS = 3
+# A row whose belief is so near to its scores' softmax stays as it is.
+SETTLED = 1e-9
+# Sums that a row's scores are added to in turn.
+ADDERS = 4
+# Below this a belief is too small for its own effect on its score to matter.
+NEGLIGIBLE = -20.0
+
+
+@jit
+def solve_belief(pulled, q, partition, belief):
+    """Find the p with p = softmax(pulled - q·p); return its log partition, begin at the given one.
+
+    With L the log partition, u = q·p of each class solves u + ln u = pulled - L + ln q; Σ p falls
+    as L grows, and L is found by Newton's method inside bounds.
+    """
+    count = len(pulled)
+    highest = pulled[0]
+    for k in range(1, count):
+        highest = max(highest, pulled[k])
+    low, high = highest - q - 1e-9, highest - q / count + np.log(count) + 1e-9
+    if not low < partition < high:
+        partition = 0.5 * (low + high)
+    log_q = np.log(q)
+    for _ in range(MOST_STEPS):
+        total, slope = 0.0, 0.0
+        for k in range(count):
+            z = pulled[k] - partition + log_q
+            if z < NEGLIGIBLE:
+                u = np.exp(z)
+            else:
+                u = np.log1p(np.exp(z)) if z < 1.0 else z - np.log(z)
+                for _ in range(NEWTON_STEPS):
+                    u -= (u + np.log(u) - z) * u / (1.0 + u)
+            belief[k] = u / q
+            total += belief[k]
+            slope += belief[k] / (1.0 + u)
+        excess = np.log(total)
+        if abs(excess) < CLOSE:
+            break
+        if excess > 0.0:
+            low = partition
+        else:
+            high = partition
+        partition += excess * total / slope
+        if not low < partition < high:
+            partition = 0.5 * (low + high)
+    for k in range(count):
+        belief[k] /= total
+    return partition
+
+
+@jit
+def score_row(row, cells, scores, sums, lanes, width):
+    """Write the sum of a row's scores into the first `width` of `sums`; there are ADDERS times."""
+    for lane in range(ADDERS * width):
+        sums[lane] = 0.0
+    vector = len(lanes)
+    adder = 0
+    for term in range(cells.shape[1]):
+        # In turn: an addition need not wait for the one before it.
+        for lane in range(0, width, vector):
+            entry = np.int64(cells[row, term]) * width + lane
+            add_lanes(sums, adder + lane, scores, entry, lanes)
+        adder = adder + width if adder < (ADDERS - 1) * width else 0
+    for lane in range(width):
+        for adder in range(1, ADDERS):
+            sums[lane] += sums[adder * width + lane]
+
+
+@jit
+def move_row(row, cells, inverse, change, scores, lanes, width):
+    """Add the change of a row, over the strength of each term, to the scores of its cells."""
+    vector = len(lanes)
+    for term in range(cells.shape[1]):
+        for lane in range(0, width, vector):
+            entry = np.int64(cells[row, term]) * width + lane
+            add_scaled(scores, entry, change, lane, inverse[term], lanes)
+
+
+@jit
+def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scores, beliefs,
+               partitions, lanes, width):  # fmt: skip
+    """Take the step of each row in `order`; return Σ ω·KL(belief ‖ softmax of scores) before it.
+
+    That sum is about the gap between F and its dual: the row's own part of it, at its turn.
+    """
+    n_classes = beliefs.shape[1]
+    sums, change = np.empty(ADDERS * width, scores.dtype), np.zeros(width, scores.dtype)
+    found, pulled, belief = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    sum_inverse = class_inverse
+    for term in range(len(inverse)):
+        sum_inverse += inverse[term]
+    gap = 0.0
+    for row in order:
+        score_row(row, cells, scores, sums, lanes, width)
+        found[0] = class_scores[0]
+        highest = found[0]
+        for k in range(1, n_classes):
+            found[k] = class_scores[k] + sums[k - 1]
+            highest = max(highest, found[k])
+        total = 0.0
+        for k in range(n_classes):
+            total += np.exp(found[k] - highest)
+        log_total = highest + np.log(total)
+        q, old, own = weights[row] * sum_inverse, beliefs[row], 0.0
+        for k in range(n_classes):
+            if old[k] > 0.0:
+                own += old[k] * (np.log(old[k]) - found[k] + log_total)
+            pulled[k] = found[k] + q * old[k]
+        gap += weights[row] * own
+        if own < SETTLED:
+            continue
+        partitions[row] = solve_belief(pulled, q, partitions[row], belief)
+        first = weights[row] * (old[0] - belief[0])
+        for k in range(n_classes):
+            moved = weights[row] * (old[k] - belief[k])
+            old[k] = belief[k]
+            class_scores[k] += class_inverse * moved
+            if k > 0:
+                change[k - 1] = moved - first
+        move_row(row, cells, inverse, change, scores, lanes, width)
+    return gap
+
+
+@jit
+def gather_scores(cells, labels, weights, inverse, beliefs, scores, lanes, width):
+    """Add what follows from all beliefs to the scores of cells."""
+    change = np.zeros(width, scores.dtype)
+    for row in range(cells.shape[0]):
+        first = np.float64(labels[row] == 0) - beliefs[row, 0]
+        for k in range(1, beliefs.shape[1]):
+            own = np.float64(labels[row] == k) - beliefs[row, k]
+            change[k - 1] = weights[row] * (own - first)
+        move_row(row, cells, inverse, change, scores, lanes, width)
+
+
+@jit
+def list_dense(codes, members, strides, offsets, terms, numbers, cells):
+    """Write the number of the cell that each row reaches in each of the dense `terms`.
+
+    `codes` (n_columns, rows) are of single columns; `numbers` (n_all_cells,) has those of cells.
+    """
+    depth = members.shape[1]
+    for row in range(cells.shape[0]):
+        for i in range(len(terms)):
+            cell = offsets[i]
+            for k in range(depth):
+                cell += np.int64(codes[members[i, k], row]) * strides[i, k]
+            cells[row, terms[i]] = numbers[cell]
+
+
+@jit
+def list_compact(codes, first, offsets, terms, numbers, cells):
+    """Do as `list_dense` for compact terms, whose codes begin at the group `first`."""
+    for row in range(cells.shape[0]):
+        for i in range(len(terms)):
+            cells[row, terms[i]] = numbers[offsets[i] + np.int64(codes[first + i, row])]

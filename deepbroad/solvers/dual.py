@@ -1,0 +1,86 @@
+"""Dual coordinate ascent: sweeps over rows whose steps are exact, until the gap is closed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, log
+from typing import Literal, NamedTuple, Protocol
+
+from deepbroad.solvers.lbfgs import LBFGS
+
+# Sweeps after which it can be told how fast the gap closes.
+TELLING = 3
+
+
+class Dual(Protocol):
+    """A dual problem of rows."""
+
+    def sweep(self, seed: int, cycle: int) -> float:
+        """Take the step of each row once; return about the gap between F and its dual."""
+
+
+class Ascent(NamedTuple):
+    """How many sweeps there were, the last gap, and why they ended."""
+
+    sweeps: int
+    gap: float
+    status: Literal["converged", "slow", "stopped"]
+
+
+@dataclass(frozen=True)
+class DualFirst:
+    """Dual ascent where that is fast, else another solver."""
+
+    otherwise: LBFGS
+
+
+@dataclass(frozen=True)
+class DualAscent:
+    """Stochastic dual coordinate ascent.
+
+    A step brings one row's belief about its class to where it is best, all others as they are, so
+    that there is no step size. Sweeps close the gap between F and its dual at a steady rate: fast
+    where strengths are large, or classes nearly separable; slowly where neither is, which shows
+    after a few sweeps.
+
+    Parameters
+    ----------
+    tol : float
+        The gap at which to stop: F is no further than this above its minimum.
+    most : int
+        Sweeps at most. Once they will not do at the rate so far, the ascent is given up.
+    seed : int
+        For the order of rows.
+
+    References
+    ----------
+    Shalev-Shwartz and Zhang, Stochastic dual coordinate ascent methods for regularized loss
+    minimization, 2013.
+    """
+
+    tol: float = 1e-4
+    most: int = 30
+    seed: int = 0
+
+    def ascend(self, dual: Dual, watch: Callable[[int], bool] | None = None) -> Ascent:
+        """Sweep until the gap is closed; a `watch`, told the sweeps so far, may stop it."""
+        gaps = [inf]
+        while True:
+            sweeps = len(gaps) - 1
+            if watch is not None and watch(sweeps):
+                return Ascent(sweeps, gaps[-1], "stopped")
+            if gaps[-1] <= self.tol:
+                return Ascent(sweeps, gaps[-1], "converged")
+            if sweeps + self._needed(gaps[1:]) > self.most:
+                return Ascent(sweeps, gaps[-1], "slow")
+            gaps.append(dual.sweep(self.seed, sweeps))
+
+    def _needed(self, gaps: list[float]) -> float:
+        """Return how many more sweeps it takes at the rate of the latest."""
+        if len(gaps) < TELLING:
+            return 1.0
+        # Over more sweeps the more there are: the gaps of single ones go up and down.
+        back = max(TELLING - 1, len(gaps) // 2)
+        if not 0.0 < gaps[-1] < gaps[-1 - back]:
+            return inf
+        rate = log(gaps[-1 - back] / gaps[-1]) / back
+        return log(gaps[-1] / self.tol) / rate
