@@ -22,7 +22,7 @@ from deepbroad.solvers.solver import Callback, Progress, Solution, Status
 CLASS_STRENGTH = 10.0
 # Nanoseconds of a sweep, typically: for each term of a row, and for each of its classes there; for each
 # row, and for each of its classes.
-LOOKUP, LANE, STEP, CLASS_STEP = 8.0, 0.5, 500.0, 250.0
+LOOKUP, LANE, STEP, CLASS_STEP = 2.5, 0.5, 200.0, 80.0
 # Iterations of L-BFGS that a fit usually takes; with fewer sweeps than the least in that time none
 # is begun.
 USUAL_ITERATIONS = 100

@@ -27,12 +27,18 @@ from deepbroad.kernels.jit import jit
 from deepbroad.kernels.vector import add_lanes, add_scaled
 
 # Accuracy of a belief's sum, and how often it is corrected at most.
-CLOSE = 1e-9
+CLOSE = 1e-6
 MOST_STEPS = 60
-# Newton steps for the belief in a class: it has all digits after these.
-NEWTON_STEPS = 3
+# Steps from the belief before, how far each may go, and how far from 1 the sum may end.
+REFINEMENTS, LONGEST, FAR = 10, 3.0, 1e-3
+# Newton steps for the belief in a class: by then it has six digits.
+NEWTON_STEPS = 2
 # A row whose belief is so near to its scores' softmax stays as it is.
 SETTLED = 1e-9
+# One whose belief is so far from it is solved for from scratch.
+UNSETTLED = 0.5
+# A belief below this counts as this.
+LEAST = 1e-30
 # Sums that a row's scores are added to in turn.
 ADDERS = 4
 # Below this a belief is too small for its own effect on its score to matter.
@@ -83,6 +89,43 @@ def solve_belief(pulled, q, partition, belief):
 
 
 @jit
+def refine_belief(pulled, q, logs, belief):
+    """Do as `solve_belief` by Newton's method on ln p, from `logs`; tell whether it got there.
+
+    The log partition of each step is the one that keeps the sum of beliefs. Far from the solution
+    it may go astray; near it, it takes an exponential per class and step.
+    """
+    count = len(pulled)
+    for k in range(count):
+        belief[k] = np.exp(logs[k])
+    for _ in range(REFINEMENTS):
+        total, slope, residual = -1.0, 0.0, 0.0
+        for k in range(count):
+            rate = belief[k] / (1.0 + q * belief[k])
+            total += belief[k]
+            slope += rate
+            residual += rate * (logs[k] + q * belief[k] - pulled[k])
+        partition = (total - residual) / slope
+        largest = 0.0
+        for k in range(count):
+            excess = logs[k] + q * belief[k] - pulled[k] + partition
+            step = excess / (1.0 + q * belief[k])
+            step = max(-LONGEST, min(LONGEST, step))
+            logs[k] -= step
+            belief[k] = np.exp(logs[k])
+            # A small belief may be on its way to a large one.
+            largest = max(largest, abs(step) * (belief[k] if abs(step) < 1.0 else 1.0))
+        if largest < CLOSE:
+            total = 0.0
+            for k in range(count):
+                total += belief[k]
+            for k in range(count):
+                belief[k] /= total
+            return abs(total - 1.0) < FAR
+    return False
+
+
+@jit
 def score_row(row, cells, scores, sums, lanes, width):
     """Write the sum of a row's scores into the first `width` of `sums`; there are ADDERS times."""
     for lane in range(ADDERS * width):
@@ -119,7 +162,8 @@ def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scor
     """
     n_classes = beliefs.shape[1]
     sums, change = np.empty(ADDERS * width, scores.dtype), np.zeros(width, scores.dtype)
-    found, pulled, belief = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    found, pulled = np.empty(n_classes), np.empty(n_classes)
+    belief, logs = np.empty(n_classes), np.empty(n_classes)
     sum_inverse = class_inverse
     for term in range(len(inverse)):
         sum_inverse += inverse[term]
@@ -137,13 +181,14 @@ def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scor
         log_total = highest + np.log(total)
         q, old, own = weights[row] * sum_inverse, beliefs[row], 0.0
         for k in range(n_classes):
-            if old[k] > 0.0:
-                own += old[k] * (np.log(old[k]) - found[k] + log_total)
+            logs[k] = np.log(max(old[k], LEAST))
+            own += old[k] * (logs[k] - found[k] + log_total)
             pulled[k] = found[k] + q * old[k]
         gap += weights[row] * own
         if own < SETTLED:
             continue
-        partitions[row] = solve_belief(pulled, q, partitions[row], belief)
+        if own > UNSETTLED or not refine_belief(pulled, q, logs, belief):
+            partitions[row] = solve_belief(pulled, q, partitions[row], belief)
         first = weights[row] * (old[0] - belief[0])
         for k in range(n_classes):
             moved = weights[row] * (old[k] - belief[k])
