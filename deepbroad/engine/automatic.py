@@ -23,7 +23,7 @@ from deepbroad.engine.provision import MAX_LISTED, SHORT_HISTORY
 from deepbroad.engine.redundancy import find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
-from deepbroad.engine.strength_search import StrengthSearch, Trial
+from deepbroad.engine.strength_search import STEPS, StrengthSearch, Trial
 from deepbroad.engine.validation import Validation, draw_folds
 from deepbroad.engine.workload import Workload, count_reached
 from deepbroad.kernels.threads import Threads
@@ -47,6 +47,8 @@ ROW_VECTORS = 6
 # Where the searches start: strengths by order, and their growth by level.
 START = (1.0, 30.0, 300.0)
 GROWTH = sqrt(2.0)
+# Prior variance of a row's scores, Σ 1/λ over the terms of an order, with which a search may begin.
+MOST_VARIANCE = 20.0
 # Trials at most, by depth.
 MOST_TRIALS = (12, 20, 12)
 # Trials and passes of each that a depth is given time for before it is begun.
@@ -136,6 +138,8 @@ class Automatic:
         Start and target; strengths are chosen.
     depths : sequence of int
         Depths to try, ascending.
+    least : int
+        Shallower ones are none to choose: they tell where the strengths of lower orders lie.
     exact : bool
         Whether models have tuples of their depth alone, instead of all orders up to it.
     among : mapping from order to ndarray
@@ -154,6 +158,7 @@ class Automatic:
         family: Family,
         *,
         depths: Sequence[int],
+        least: int = 1,
         exact: bool = False,
         among: Mapping[int, np.ndarray] | None = None,
         smoothing: float,
@@ -172,6 +177,7 @@ class Automatic:
         self.deadline = perf_counter() + time_limit
         self.resolutions = Resolutions(source.attributes, source.cardinalities)
         self.depths = [depth for depth in depths if depth <= self.resolutions.n_attributes]
+        self.least = min(least, self.depths[-1])
         random = np.random.default_rng(seed)
         self.sample = source.draw(MAX_ROWS, random)
         self.held = draw_folds(self.sample, random)
@@ -185,10 +191,12 @@ class Automatic:
         strengths = Strengths((), GROWTH)
         shortlists: dict[int, np.ndarray] = {}
         for depth in self.depths:
-            while len(strengths.by_order) < depth:
-                order = min(len(strengths.by_order), len(START) - 1)
-                strengths = strengths.deeper(START[order])
-            found = self._search(depth, strengths, shortlists, forced=best is None)
+            is_first = depth == self.depths[0]
+            found = self._search(
+                depth, strengths, shortlists, forced=is_first or depth == self.least
+            )
+            if isinstance(found, str) and depth < self.least:
+                continue
             if isinstance(found, str):
                 found = self._search_shortlist(depth, strengths, shortlists) or found
             if isinstance(found, str):
@@ -199,6 +207,8 @@ class Automatic:
             is_cut_short |= found.search.is_cut_short
             logger.info("n=%d: held-out loss %.5f, %s", depth, trial.loss, trial.strengths)
             strengths = trial.strengths
+            if depth < self.least:
+                continue
             gain = found.gain_over(best)
             if gain > WORTH:
                 best = found
@@ -290,6 +300,7 @@ class Automatic:
             if forced:
                 raise
             return "memory"
+        start = deepen(start, levelled, depth)
         planner = Planner(
             self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
         )
@@ -309,7 +320,7 @@ class Automatic:
             min_count=self.min_count,
             threads=self.threads,
         )
-        if forced:
+        if depth == self.depths[0]:
             # The first passes of all may have kernels to compile, which is no part of a choice.
             validation.loss(start.per_term(levelled), LBFGS(max_iter=1))
             self.deadline = perf_counter() + self.time_limit
@@ -365,6 +376,21 @@ class Automatic:
         strength = trial.strengths.per_term(levelled)
         variances = np.mean([fold.variances() for fold in validation.folds], axis=0)
         return strength * trial.adaptation.factors(variances, levelled.terms.orders)
+
+
+def deepen(start: Strengths, levelled: LevelledTerms, depth: int) -> Strengths:
+    """Return strengths for all orders up to a depth; those that are new begin as START has them.
+
+    Where an order has so many terms that they could move a row's scores as they like, they begin
+    stronger: fits would take long, and come to nothing.
+    """
+    while (order := len(start.by_order) + 1) <= depth:
+        count = np.count_nonzero(levelled.terms.orders == order)
+        strength = START[min(order, len(START)) - 1]
+        while count / strength > MOST_VARIANCE:
+            strength *= STEPS[-1]
+        start = start.deeper(strength)
+    return start
 
 
 def list_terms(

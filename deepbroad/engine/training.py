@@ -201,7 +201,7 @@ class Training:
         if isinstance(solver, DualFirst):
             # A dual has no state to be kept, nor a point to start from.
             if warm is None and loss is LOG_LOSS and journal is NO_JOURNAL:
-                found = self._by_dual(family, solver.otherwise, callbacks)
+                found = self._by_dual(family, solver, callbacks)
                 if found is not None:
                     return found
             solver = solver.otherwise
@@ -245,21 +245,18 @@ class Training:
         return self._finish(family, design, solution)
 
     def _by_dual(
-        self, family: Family, settings: LBFGS, callbacks: Sequence[Callback]
+        self, family: Family, solver: DualFirst, callbacks: Sequence[Callback]
     ) -> tuple[ScoreTables, Solution] | None:
-        """Return the model by dual ascent, None where that is not fast.
-
-        What it takes is no more than what the other solver would remember.
-        """
-        design = self.design(family)
-        size = 4 if design.scale.size > settings.double_limit else 8
-        dual = self.dual(family, design, room=2.0 * settings.history * size * design.scale.size)
+        """Return the model by dual ascent, None where that is not fast."""
+        design, most = self.design(family), solver.otherwise.max_iter
+        size = 4 if design.scale.size > solver.otherwise.double_limit else 8
+        dual = self.dual(family, design, room=2.0 * solver.pairs * size * design.scale.size)
         if dual is None:
             return None
         total = float(self.class_counts.sum())
         objective = Objective(design, self.loss_pass(family, design), total, self.threads)
-        watch = AscentWatch(dual, objective, settings.max_iter, callbacks)
-        ascent = dual.ascend(family.strength, settings.tol, most=settings.max_iter, watch=watch)
+        watch = AscentWatch(dual, objective, most, callbacks)
+        ascent = dual.ascend(family.strength, solver.gap, most=most, watch=watch)
         if ascent.status == "slow":
             return None
         solution = watch.solution(ascent.status)

@@ -22,8 +22,6 @@ FOLDS = ((300, 5, 2), (3_000, 5, 1))
 SHARE_HELD = 5
 # Bytes that the duals of all folds may take.
 ROOM = float(1 << 29)
-# A smaller gap tells strengths no better apart.
-LEAST_GAP = 1e-5
 
 
 class Fold:
@@ -47,7 +45,7 @@ class Fold:
     def minimise(self, strength: PerTerm, solver: Solver) -> int:
         """Fit with other strengths; return how many passes that took."""
         if self._dual is not None:
-            ascent = self._dual.ascend(strength, max(solver.tol, LEAST_GAP))
+            ascent = self._dual.ascend(strength, solver.tol)
             if ascent.status == "converged":
                 self._u = self._dual.point()
                 return ascent.sweeps

@@ -349,7 +349,8 @@ class DBLClassifier(StreamedDiscriminative):
         automatic = Automatic(
             source,
             self._unstrengthened(),
-            depths=DEPTHS if isinstance(self.n, str) and self.terms is None else [n],
+            depths=self._depths(n, all_tuples=among is None),
+            least=1 if isinstance(self.n, str) and self.terms is None else n,
             exact=exact,
             among=among,
             smoothing=float(self.smoothing),
@@ -371,6 +372,12 @@ class DBLClassifier(StreamedDiscriminative):
                 stacklevel=5,
             )
         return choice.levelled.terms, choice
+
+    def _depths(self, n: int, *, all_tuples: bool) -> Sequence[int]:
+        """Return the depths that the choice goes through, the last of which may be given."""
+        if not self._has_all_orders or not all_tuples:
+            return [n]
+        return DEPTHS if isinstance(self.n, str) else range(1, n + 1)
 
     def _unstrengthened(self) -> Family:
         """Return the family but for its strengths."""

@@ -158,12 +158,13 @@ class DiscriminativeClassifier(TableClassifier):
         max_iter, tol = int(self.max_iter), float(self.tol)
         if self.solver == "sgd":
             seed = draw_seed(getattr(self, "random_state", 0))
-            return SGD(max_iter=max_iter, tol=SGD_TOLERANCE * tol, seed=seed)
+            sgd = SGD(max_iter=max_iter, tol=SGD_TOLERANCE * tol, seed=seed)
+            return DualFirst(sgd, gap=sgd.tol, pairs=SGD_HISTORY)
         kind = "lbfgs" if self.solver == "auto" else self.solver
         lbfgs = LBFGS(
             max_iter=max_iter, tol=tol, history=history, preconditioning=PRECONDITIONING[kind]
         )
-        return DualFirst(lbfgs) if self.solver == "auto" else lbfgs
+        return DualFirst(lbfgs, gap=tol, pairs=history) if self.solver == "auto" else lbfgs
 
     def _previous(self, prepared: Prepared) -> ScoreTables | None:
         """Return the model of the previous fit to start from, if its cells mean the same."""

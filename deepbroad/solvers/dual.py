@@ -6,6 +6,7 @@ from math import inf, log
 from typing import Literal, NamedTuple, Protocol
 
 from deepbroad.solvers.lbfgs import LBFGS
+from deepbroad.solvers.stochastic import SGD
 
 # Sweeps after which it can be told how fast the gap closes.
 TELLING = 3
@@ -28,9 +29,21 @@ class Ascent(NamedTuple):
 
 @dataclass(frozen=True)
 class DualFirst:
-    """Dual ascent where that is fast, else another solver."""
+    """Dual ascent where that is fast, else another solver.
 
-    otherwise: LBFGS
+    Attributes
+    ----------
+    otherwise : LBFGS or SGD
+        The other one, whose `max_iter` is that of sweeps too.
+    gap : float
+        The gap at which the ascent stops.
+    pairs : int
+        It may take as much memory as so many pairs of vectors that L-BFGS remembers.
+    """
+
+    otherwise: LBFGS | SGD
+    gap: float
+    pairs: int
 
 
 @dataclass(frozen=True)
