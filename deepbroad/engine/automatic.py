@@ -190,6 +190,9 @@ class Automatic:
         is_cut_short = False
         strengths = Strengths((), GROWTH)
         shortlists: dict[int, np.ndarray] = {}
+        if self.least > self.depths[0]:
+            # Refuses at once what would not fit, and not after the search at lower depths.
+            self._list(self.least, self._lean(self.least, {}), min(self.history, SHORT_HISTORY))
         for depth in self.depths:
             is_first = depth == self.depths[0]
             found = self._search(

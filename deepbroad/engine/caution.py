@@ -15,7 +15,7 @@ import numpy as np
 from deepbroad.engine.strength_search import FIRST, loss_level
 from deepbroad.engine.validation import Validation
 
-FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0)
+FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
 # Standard errors by which the loss may rise. More helps where a model is overconfident (sonar) and
 # costs where classes follow exactly from the attributes (balance-scale).
 ERRORS = 0.5
@@ -29,22 +29,20 @@ def find_caution(
     Parameters
     ----------
     validation : Validation
-        Its folds tell what is chance: with one, the factor is 1.
+        Its folds, or groups of the rows of its one, tell what is chance.
     strength : ndarray of shape (n_terms,)
         The best strengths, whose held-out loss is `loss`.
     deadline : float
         The `perf_counter` after which nothing more is tried.
     """
-    found, n_folds = 1.0, len(validation.folds)
-    if n_folds < 2:
-        return found
+    found = 1.0
     solver = replace(FIRST, tol=FIRST.tol * loss_level(loss))
     best = validation.losses(strength, solver)
     for factor in FACTORS:
         if perf_counter() >= deadline:
             break
         rise = validation.losses(strength * factor, solver) - best
-        if rise.mean() > ERRORS * rise.std(ddof=1) / sqrt(n_folds):
+        if rise.mean() > ERRORS * rise.std(ddof=1) / sqrt(len(best)):
             break
         found = factor
     return found

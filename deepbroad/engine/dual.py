@@ -1,12 +1,13 @@
 """The dual of the objective over rows in memory: what a solver that goes row by row works on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from time import perf_counter
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource
+from deepbroad.engine.batches import take_rows
 from deepbroad.engine.workload import typical_work
 from deepbroad.kernels.dual import gather_scores, list_compact, list_dense, sweep_rows
 from deepbroad.kernels.vector import lane_count, lanes_for
@@ -14,12 +15,15 @@ from deepbroad.model.family import PerTerm
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import NONE
-from deepbroad.solvers.dual import Ascent, DualAscent
-from deepbroad.solvers.solver import Callback, Progress, Solution, Status
+from deepbroad.solvers.dual import Ascent, AscentState, DualAscent
+from deepbroad.solvers.solver import Callback, Moment, Progress, Solution, Status
 
 # Class terms have no penalty, but they are held back by one of this strength from where the sweep
 # before left them, so that each sweep has a solution.
 CLASS_STRENGTH = 10.0
+# In few rows by a weaker one: this share of their weight.
+CLASS_SHARE = 0.02
+CLASS_GAIN = 5.0
 # Nanoseconds of a sweep, typically: for each term of a row, and for each of its classes there; for each
 # row, and for each of its classes.
 LOOKUP, LANE, STEP, CLASS_STEP = 2.5, 0.5, 200.0, 80.0
@@ -55,10 +59,13 @@ class RowDual:
         most: int,
     ) -> None:
         self._terms, self._design, self._most = plan.terms, design, most
+        if source.weights is not None:
+            source = take_rows(source, np.flatnonzero(source.weights))
         weights = np.ones(source.n_rows) if source.weights is None else source.weights
-        self._rows = np.flatnonzero(weights > 0)
         self._weights, self._labels = weights, source.labels
         self._total = float(weights.sum())
+        self._class_weights = np.bincount(source.labels, weights, source.n_classes)
+        self._class_strength = min(CLASS_STRENGTH, CLASS_SHARE * self._total)
         self._cells = list_cells(source, plan, reached)
         self._inverse = np.zeros(len(plan.terms), np.float32)
         self._beliefs = np.zeros((source.n_rows, source.n_classes))
@@ -75,7 +82,7 @@ class RowDual:
         tol: float,
         *,
         most: float = inf,
-        watch: Callable[[int], bool] | None = None,
+        watch: "AscentWatch | None" = None,
     ) -> Ascent:
         """Find the beliefs for other strengths, from where the latest are.
 
@@ -84,20 +91,40 @@ class RowDual:
         """
         if not np.all(np.asarray(strength) > 0):
             return Ascent(0, inf, "slow")
-        self._strengthen(strength)
+        resumed = watch.state if watch is not None else None
+        self._strengthen(strength, None if resumed is None else resumed.scores)
         softness = float(self._inverse.sum())
         if softness >= self._too_soft:
             return Ascent(0, inf, "slow")
-        ascent = DualAscent(tol=tol, most=int(min(self._most, most))).ascend(self, watch)
+        gaps = [] if resumed is None else resumed.gaps
+        solver = DualAscent(tol=tol, most=int(min(self._most, most)))
+        if watch is not None and resumed is None and watch.begin(gaps):
+            return Ascent(0, inf, "stopped")
+        ascent = solver.ascend(self, gaps, watch)
         if ascent.status == "slow":
             self._too_soft = softness
         return ascent
 
-    def _strengthen(self, strength: PerTerm) -> None:
-        """Take other strengths; beliefs stay."""
+    def resume(self, state: AscentState) -> None:
+        """Take over the beliefs of a state; ValueError if they are of another problem."""
+        for name in ("class_scores", "beliefs", "partitions", "scores"):
+            own, theirs = getattr(self, f"_{name}"), getattr(state, name)
+            if own.shape != theirs.shape or own.dtype != theirs.dtype:
+                raise ValueError(f"its {name} are of shape {theirs.shape}, not {own.shape}")
+            own[:] = theirs
+
+    def state(self, gaps: list[float], losses: list[float], seconds: float) -> AscentState:
+        """Return where the ascent stands; arrays are its own."""
+        own = self._scores, self._class_scores, self._beliefs, self._partitions
+        return AscentState(*own, gaps, losses, seconds)
+
+    def _strengthen(self, strength: PerTerm, scores: np.ndarray | None = None) -> None:
+        """Take other strengths; beliefs stay, and scores follow from them unless given."""
         # The one cell of a term without values to tell apart has no score.
         inverse = np.where(self._terms.spaces > 1, 1.0 / np.asarray(strength, np.float64), 0.0)
         self._inverse = inverse.astype(np.float32)
+        if scores is not None:
+            return
         target = self._target()
         self._scores[:, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
         gather_scores(
@@ -111,16 +138,23 @@ class RowDual:
 
     def sweep(self, seed: int, cycle: int) -> float:
         """Take the step of each row once, in random order; return about the mean duality gap."""
-        order = np.random.default_rng([seed, cycle]).permutation(self._rows)
+        # Not after the sweep: where it leaves the class terms is nearer to the solution.
+        self._class_scores += self._class_residuals() / self._class_strength
+        order = np.random.default_rng([seed, cycle]).permutation(len(self._labels))
         gap = sweep_rows(
-            order, self._cells, self._weights, self._inverse, 1.0 / CLASS_STRENGTH,
+            order, self._cells, self._weights, self._inverse, 1.0 / self._class_strength,
             self._class_scores, self._scores.reshape(-1), self._beliefs, self._partitions,
             lanes_for(self._width), self._width,
         )  # fmt: skip
-        residuals = np.bincount(self._labels, self._weights, len(self._class_scores))
-        residuals -= self._weights @ self._beliefs
-        self._class_scores += residuals / CLASS_STRENGTH
+        residuals = self._class_residuals()
+        # What a step of class terms alone would gain, and more: frequencies of classes are seen.
+        gap += CLASS_GAIN * float((residuals**2 / np.maximum(self._class_weights, 1e-12)).sum())
         return float(gap) / self._total
+
+    def _class_residuals(self) -> np.ndarray:
+        """Return by how much each class has more weight than rows believe, (C,)."""
+        residuals: np.ndarray = self._class_weights - self._weights @ self._beliefs
+        return residuals
 
     def point(self) -> np.ndarray:
         """Return the parameters u of these scores, as an objective has them."""
@@ -135,36 +169,61 @@ class RowDual:
 
 
 class AscentWatch:
-    """Follows an ascent by the objective itself, and tells callbacks of it."""
+    """Follows an ascent by the objective itself, and tells callbacks of it.
+
+    A `state` is what the ascent goes on from.
+    """
 
     def __init__(
-        self, dual: RowDual, objective: Objective, max_iter: int, callbacks: Sequence[Callback]
+        self,
+        dual: RowDual,
+        objective: Objective,
+        max_iter: int,
+        callbacks: Sequence[Callback],
+        state: AscentState | None = None,
     ) -> None:
+        self.state = state
         self._dual, self._objective = dual, objective
         self._max_iter, self._callbacks = max_iter, callbacks
         self._began = perf_counter()
+        self._gaps: list[float] = []
         self._losses: list[float] = []
-        self._u = np.empty(0)
+        if state is not None:
+            dual.resume(state)
+            self._gaps, self._losses = state.gaps, state.losses
+            self._began -= state.seconds
 
-    def __call__(self, sweeps: int) -> bool:
+    def begin(self, gaps: list[float]) -> bool:
+        """Evaluate F before the first sweep; `gaps` will have those of sweeps."""
+        self._gaps = gaps
+        return self()
+
+    def __call__(self) -> bool:
         """Evaluate F where the ascent is; tell whether a callback stops it."""
-        self._u = self._dual.point()
-        loss, gradient = self._objective(self._u)
+        loss, gradient = self._objective(self._dual.point())
         self._losses.append(loss)
+        seconds = perf_counter() - self._began
+        moment = Moment(lambda: self._dual.state(self._gaps, self._losses, seconds))
         progress = Progress(
-            iteration=sweeps,
+            iteration=len(self._gaps),
             max_iter=self._max_iter,
-            evaluations=sweeps,
+            evaluations=len(self._gaps),
             loss=loss,
             gradient_norm=float(np.abs(gradient).max()),
-            seconds=perf_counter() - self._began,
+            seconds=seconds,
+            state=moment,
         )
-        return any([callback(progress) for callback in self._callbacks])
+        try:
+            return any([callback(progress) for callback in self._callbacks])
+        finally:
+            moment.pass_by()
 
     def solution(self, status: Status) -> Solution:
-        """Return the point that was evaluated last."""
+        """Return where the ascent is."""
         losses = self._losses
-        return Solution(self._u, losses[-1], status, len(losses) - 1, losses, losses[1:])
+        return Solution(
+            self._dual.point(), losses[-1], status, len(losses) - 1, losses, losses[1:]
+        )
 
 
 def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarray:
@@ -194,13 +253,21 @@ def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarr
 
 def count_sweeps(source: ArraySource, plan: Plan, n_parameters: int, dtype: np.dtype) -> int:
     """Return how many sweeps take as long as a fit by L-BFGS does, by counts at typical costs."""
-    rows, terms, n_classes = source.n_rows, len(plan.terms), source.n_classes
+    rows, terms, n_classes = count_weighted(source), len(plan.terms), source.n_classes
     row_work = terms * (LOOKUP + LANE * n_classes) + STEP + CLASS_STEP * n_classes
     per_row, fixed = typical_work(plan, n_classes - 1, dtype, n_parameters)
-    return int(min(USUAL_ITERATIONS * (per_row + fixed / rows) / row_work, MOST_SWEEPS))
+    return int(min(USUAL_ITERATIONS * (per_row + fixed / max(rows, 1)) / row_work, MOST_SWEEPS))
 
 
 def cell_bytes(source: ArraySource, plan: Plan) -> float:
     """Return about how many bytes a dual takes beside what a fit takes anyway."""
     terms = plan.terms
-    return source.n_rows * (4.0 * len(terms) + 8.0 * source.n_classes) + 4.0 * terms.n_cells
+    per_row = 4.0 * len(terms) + 8.0 * source.n_classes
+    return count_weighted(source) * per_row + 4.0 * terms.n_cells
+
+
+def count_weighted(source: ArraySource) -> int:
+    """Return how many rows have any weight."""
+    if source.weights is None:
+        return source.n_rows
+    return int(np.count_nonzero(source.weights))

@@ -67,6 +67,10 @@ class Journal:
         """Return the stages of the part that are not done."""
         return stages
 
+    def is_at(self, stage: Loss) -> bool:
+        """Tell whether there is a state of a stage to go on from."""
+        return False
+
     def watch(self, stage: Loss, terms: Terms, callbacks: Sequence[Callback]) -> list[Callback]:
         """Return the callbacks that a stage is to have."""
         return list(callbacks)
@@ -162,6 +166,13 @@ class KeptJournal(Journal):
             return stages
         return stages[names.index(position.stage) :]
 
+    def is_at(self, stage: Loss) -> bool:
+        """Tell whether the state is of a stage of the part."""
+        position = self._position
+        if self._state is None or position is None:
+            return False
+        return (position.part, position.stage) == (self._part, stage.name)
+
     def watch(self, stage: Loss, terms: Terms, callbacks: Sequence[Callback]) -> list[Callback]:
         """Return a callback that saves: where one of the others stops the fit, and now and then."""
         position = Position(self._part, stage.name, terms.members)
@@ -181,9 +192,7 @@ class KeptJournal(Journal):
     def state(self, stage: Loss, solver: Solver, terms: Terms, reached: np.ndarray) -> Any:
         """Return the state that was saved, in the order of this plan's parameters."""
         position = self._position
-        if self._state is None or position is None:
-            return None
-        if (position.part, position.stage) != (self._part, stage.name):
+        if position is None or not self.is_at(stage):
             return None
         kind: Any = getattr(solver, "state_type", State)
         state, self._state = self._unpack(kind, self._state), None
@@ -192,6 +201,8 @@ class KeptJournal(Journal):
         try:
             arrangement = Arrangement(position.members, terms)
             if not arrangement.is_same:
+                if not kind.along_parameters:
+                    return None
                 for name in kind.along_parameters:
                     arrangement.move(getattr(state, name), reached)
             return state.with_history(solver.history) if isinstance(solver, LBFGS) else state

@@ -30,6 +30,8 @@ from deepbroad.solvers.solver import Callback
 
 # Cells whose probabilities are computed at a time: what that takes stays in the cache.
 CHUNK = 1 << 16
+# What a journal knows dual ascent by: a stage before that of the loss.
+ASCENT = replace(LOG_LOSS, name="dual ascent")
 
 
 class Training:
@@ -199,9 +201,9 @@ class Training:
         where to go on. A `dealing` is for calls from here: it goes with a stochastic solver.
         """
         if isinstance(solver, DualFirst):
-            # A dual has no state to be kept, nor a point to start from.
-            if warm is None and loss is LOG_LOSS and journal is NO_JOURNAL:
-                found = self._by_dual(family, solver, callbacks)
+            # A dual has no point to start from.
+            if warm is None and loss is LOG_LOSS and not journal.is_at(loss):
+                found = self._by_dual(family, solver, callbacks, journal)
                 if found is not None:
                     return found
             solver = solver.otherwise
@@ -245,7 +247,7 @@ class Training:
         return self._finish(family, design, solution)
 
     def _by_dual(
-        self, family: Family, solver: DualFirst, callbacks: Sequence[Callback]
+        self, family: Family, solver: DualFirst, callbacks: Sequence[Callback], journal: Journal
     ) -> tuple[ScoreTables, Solution] | None:
         """Return the model by dual ascent, None where that is not fast."""
         design, most = self.design(family), solver.otherwise.max_iter
@@ -255,7 +257,11 @@ class Training:
             return None
         total = float(self.class_counts.sum())
         objective = Objective(design, self.loss_pass(family, design), total, self.threads)
-        watch = AscentWatch(dual, objective, most, callbacks)
+        terms = self.plan.terms
+        state = journal.state(ASCENT, solver, terms, self.reached)
+        watch = AscentWatch(
+            dual, objective, most, journal.watch(ASCENT, terms, callbacks), state
+        )
         ascent = dual.ascend(family.strength, solver.gap, most=most, watch=watch)
         if ascent.status == "slow":
             return None
@@ -283,7 +289,7 @@ class Training:
         `room` is how many bytes it may take.
         """
         source, plan = self.source, self.plan
-        if not isinstance(source, ArraySource) or not source.resident or plan.items is not None:
+        if not isinstance(source, ArraySource) or plan.items is not None:
             return None
         # One strength for all classes of a cell, and a cell for every value of every row.
         penalised = family.by_score or not family.generative

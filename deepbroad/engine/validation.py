@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from deepbroad.data.source import ArraySource
+from deepbroad.engine.batches import take_rows
 from deepbroad.engine.merging import merge_rows
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import group_part
 from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family, PerTerm
-from deepbroad.model.objective import Objective
+from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.strengths import Adaptation
 from deepbroad.solvers import Solver
@@ -20,8 +21,25 @@ from deepbroad.solvers import Solver
 # Folds, and how often they are drawn anew, for so many rows at most.
 FOLDS = ((300, 5, 2), (3_000, 5, 1))
 SHARE_HELD = 5
+# Groups of the held-out rows of a single fold, which tell what is chance.
+GROUPS = 5
 # Bytes that the duals of all folds may take.
 ROOM = float(1 << 29)
+
+
+class HeldRows:
+    """Rows that a fold holds out, and the pass over them."""
+
+    def __init__(
+        self, training: Training, family: Family, design: Design, source: ArraySource
+    ) -> None:
+        self.source = source
+        self.weight = float(source.n_rows if source.weights is None else source.weights.sum())
+        self._pass = training.loss_pass(family, design, source)
+
+    def loss(self, class_scores: np.ndarray, cells: np.ndarray, residuals: np.ndarray) -> float:
+        """Return Σ ω·loss; `residuals` is room that a pass writes to."""
+        return self._pass(class_scores, cells, residuals)[0]
 
 
 class Fold:
@@ -36,9 +54,10 @@ class Fold:
         self._training, self._family = training, family
         self._design = training.design(family)
         self._pass = training.loss_pass(family, self._design)
-        self._held = training.loss_pass(family, self._design, held)
-        self.held_weight = float(held.n_rows if held.weights is None else held.weights.sum())
+        self._held = HeldRows(training, family, self._design, held)
+        self.held_weight = self._held.weight
         self._dual = training.dual(family, self._design, room)
+        self._groups: list[HeldRows] = []
         self._u: np.ndarray | None = None
         self._residuals = np.empty(self._design.scale.shape)
 
@@ -68,7 +87,21 @@ class Fold:
     def held_loss(self) -> float:
         """Return Σ ω·loss of the held-out rows under the latest fit."""
         classes, cells = self._split()
-        return self._held(classes * self._design.class_scale, cells, self._residuals)[0]
+        return self._held.loss(classes * self._design.class_scale, cells, self._residuals)
+
+    def held_losses(self) -> np.ndarray:
+        """Return the mean loss of each group of the held-out rows under the latest fit."""
+        if not self._groups:
+            source = self._held.source
+            parts = (take_rows(source, np.arange(g, source.n_rows, GROUPS)) for g in range(GROUPS))
+            self._groups = [
+                HeldRows(self._training, self._family, self._design, part) for part in parts
+            ]
+        classes, cells = self._split()
+        scores = classes * self._design.class_scale
+        return np.array(
+            [group.loss(scores, cells, self._residuals) / group.weight for group in self._groups]
+        )
 
     def variances(self) -> np.ndarray:
         """Return the mean square of the scores of each term under the latest fit, (n_terms,)."""
@@ -148,7 +181,7 @@ class Validation:
         return self._mean([self._hold_out(fold, strength, solver) for fold in self.folds])
 
     def losses(self, strength: PerTerm, solver: Solver) -> np.ndarray:
-        """Return the mean held-out loss of each fold, (n_folds,).
+        """Return the mean held-out loss of each fold; of groups of its rows if there is but one.
 
         What is asked next starts where this did: a fit that goes on from another one, which had not
         quite converged, looks better than its strengths are.
@@ -157,8 +190,9 @@ class Validation:
         for fold in self.folds:
             kept = fold.keep()
             found.append(self._hold_out(fold, strength, solver) / fold.held_weight)
+            groups = fold.held_losses() if len(self.folds) == 1 else np.empty(0)
             fold.go_back(kept)
-        return np.array(found)
+        return groups if len(groups) else np.array(found)
 
     def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: Solver) -> float:
         """Return the held-out loss where each fold adapts the strengths to its latest fit."""

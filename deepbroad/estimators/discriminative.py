@@ -35,6 +35,8 @@ from deepbroad.solvers import LBFGS, SGD, DualFirst, Progress, Solution, Solver
 # Kinds of L-BFGS by name, and how far each preconditions its search.
 PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
 SOLVERS = ["auto", *PRECONDITIONING, "sgd"]
+# A gap is all that is left, not what one more iteration would bring.
+GAP = 0.1
 # Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
 SGD_TOLERANCE = 200.0
 # What it keeps beside the tables takes as much as an L-BFGS that remembers so many pairs.
@@ -164,7 +166,7 @@ class DiscriminativeClassifier(TableClassifier):
         lbfgs = LBFGS(
             max_iter=max_iter, tol=tol, history=history, preconditioning=PRECONDITIONING[kind]
         )
-        return DualFirst(lbfgs, gap=tol, pairs=history) if self.solver == "auto" else lbfgs
+        return DualFirst(lbfgs, gap=GAP * tol, pairs=history) if self.solver == "auto" else lbfgs
 
     def _previous(self, prepared: Prepared) -> ScoreTables | None:
         """Return the model of the previous fit to start from, if its cells mean the same."""

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
 
 from deepbroad.solvers.lbfgs import LBFGS
 from deepbroad.solvers.stochastic import SGD
@@ -27,6 +29,33 @@ class Ascent(NamedTuple):
     status: Literal["converged", "slow", "stopped"]
 
 
+@dataclass
+class AscentState:
+    """Where an ascent stands after a sweep: enough to go on as if it had never stopped.
+
+    Attributes
+    ----------
+    scores, class_scores, beliefs, partitions : ndarray
+        As `deepbroad.kernels.dual` has them.
+    gaps : list of float
+        The gap of each sweep.
+    losses : list of float
+        F before the first and after each.
+    seconds : float
+        Time so far.
+    """
+
+    along_parameters: ClassVar[tuple[str, ...]] = ()
+
+    scores: np.ndarray
+    class_scores: np.ndarray
+    beliefs: np.ndarray
+    partitions: np.ndarray
+    gaps: list[float]
+    losses: list[float]
+    seconds: float
+
+
 @dataclass(frozen=True)
 class DualFirst:
     """Dual ascent where that is fast, else another solver.
@@ -40,6 +69,8 @@ class DualFirst:
     pairs : int
         It may take as much memory as so many pairs of vectors that L-BFGS remembers.
     """
+
+    state_type: ClassVar[type] = AscentState
 
     otherwise: LBFGS | SGD
     gap: float
@@ -74,18 +105,24 @@ class DualAscent:
     most: int = 30
     seed: int = 0
 
-    def ascend(self, dual: Dual, watch: Callable[[int], bool] | None = None) -> Ascent:
-        """Sweep until the gap is closed; a `watch`, told the sweeps so far, may stop it."""
-        gaps = [inf]
+    def ascend(
+        self, dual: Dual, gaps: list[float], watch: Callable[[], bool] | None = None
+    ) -> Ascent:
+        """Sweep until the gap is closed; a `watch`, called after each sweep, may stop it.
+
+        `gaps` has those of the sweeps so far, and gets those of the others.
+        """
+        stopped = False
         while True:
-            sweeps = len(gaps) - 1
-            if watch is not None and watch(sweeps):
-                return Ascent(sweeps, gaps[-1], "stopped")
-            if gaps[-1] <= self.tol:
-                return Ascent(sweeps, gaps[-1], "converged")
-            if sweeps + self._needed(gaps[1:]) > self.most:
-                return Ascent(sweeps, gaps[-1], "slow")
-            gaps.append(dual.sweep(self.seed, sweeps))
+            gap = gaps[-1] if gaps else inf
+            if stopped:
+                return Ascent(len(gaps), gap, "stopped")
+            if gap <= self.tol:
+                return Ascent(len(gaps), gap, "converged")
+            if len(gaps) + self._needed(gaps) > self.most:
+                return Ascent(len(gaps), gap, "slow")
+            gaps.append(dual.sweep(self.seed, len(gaps)))
+            stopped = watch is not None and watch()
 
     def _needed(self, gaps: list[float]) -> float:
         """Return how many more sweeps it takes at the rate of the latest."""
