@@ -53,9 +53,5 @@ def test_growth_ends_at_the_first_loss():
     assert asked == pytest.approx([1.0, 1.5, 2.0, 3.0])
 
 
-def test_one_fold_tells_nothing_of_chance():
-    assert caution(lambda factor: -1.0, n_folds=1) == (1.0, [])
-
-
 def test_nothing_is_tried_after_the_deadline():
     assert caution(lambda factor: -1.0, deadline=-inf) == (1.0, [1.0])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import merging
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.validation import Validation, draw_folds, stratified_folds
+from deepbroad.engine.validation import GROUPS, Validation, draw_folds, stratified_folds
 from deepbroad.model.family import Family
 from deepbroad.model.strengths import Adaptation, Strengths
 from deepbroad.solvers import LBFGS
@@ -280,3 +280,19 @@ def test_every_class_of_two_rows_is_held_out_once():
         (held,) = draw_folds(rows_of(labels), np.random.default_rng(seed))
         assert np.count_nonzero(labels[held] == 1) == 1
         assert len(np.unique(held)) == len(held) <= 802
+
+
+def test_the_losses_of_a_single_fold_are_those_of_groups_of_its_rows():
+    case = Case()
+    rows = np.sort(case.held[0])
+    strength = case.per_term(0.5, 6.0)
+    validation = case.validation([rows])
+    found = validation.losses(strength, EXACT)
+    rest, _ = case.parts(rows)
+    model = read_model(case.fit(rest, strength)[1])
+    for group, loss in enumerate(found):
+        held = case.problem.rows(rows[group::GROUPS])
+        total, weight = naive_hierarchy.log_loss(*model, held)
+        assert loss == pytest.approx(total / weight, rel=1e-4)
+    # What is asked next starts where this did: from nothing.
+    assert validation.folds[0].keep() is None

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from numba import njit
 
-from deepbroad.kernels.vector import WIDTHS, add_lanes, add_lanes_naive, lane_count, lanes_for
+from deepbroad.kernels.vector import (
+    WIDTHS,
+    add_lanes,
+    add_lanes_naive,
+    add_scaled,
+    add_scaled_naive,
+    lane_count,
+    lanes_for,
+)
 
 pytestmark = pytest.mark.uncompiled
 
@@ -12,6 +20,26 @@ pytestmark = pytest.mark.uncompiled
 @njit
 def add(target, i, source, j, lanes):
     add_lanes(target, i, source, j, lanes)
+
+
+@njit
+def add_multiple(target, i, source, j, factor, lanes):
+    add_scaled(target, i, source, j, factor, lanes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_multiple_of_a_vector_is_added(width, dtype):
+    rng = np.random.default_rng(width)
+    source = rng.normal(size=2 * width + 3).astype(dtype)
+    target = rng.normal(size=2 * width + 3).astype(dtype)
+    expected, naive = target.copy(), target.copy()
+    factor = dtype(0.75)
+    expected[2 : 2 + width] += factor * source[3 : 3 + width]
+    add_scaled_naive(naive, 2, source, 3, factor, lanes_for(width))
+    add_multiple(target, 2, source, 3, factor, lanes_for(width))
+    np.testing.assert_allclose(target, expected, rtol=1e-6)
+    np.testing.assert_allclose(naive, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

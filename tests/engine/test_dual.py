@@ -1,0 +1,158 @@
+"""Fits by dual ascent are those by L-BFGS, whatever the plan; and where there is none."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from deepbroad.engine import dual as dual_module
+from deepbroad.engine.dual import RowDual, list_cells
+from deepbroad.engine.passes import score_source
+from deepbroad.model.family import Family
+from deepbroad.model.loss import LOSSES
+from deepbroad.solvers import LBFGS, DualFirst
+from tests.engine.hierarchies import draw_nested, plans, single_plan, train
+
+EXACT = LBFGS(max_iter=5000, tol=1e-10)
+LEVELS = (2, 1)
+
+
+@pytest.fixture(autouse=True)
+def enough_sweeps(monkeypatch):
+    monkeypatch.setattr(dual_module, "USUAL_ITERATIONS", 1e9)
+    monkeypatch.setattr(dual_module, "MOST_SWEEPS", 2000)
+
+
+def make_family(levelled, strengths, *, target=0.0, generative=True):
+    family = Family(generative, 0.0, target=target, by_score=True, backs_off=True)
+    per_term = np.asarray(strengths)[levelled.terms.orders - 1]
+    return family.shared_out(levelled.shares, per_term)
+
+
+def probabilities(tables, training):
+    rows = np.ones(training.source.n_rows, bool)
+    scores = score_source(training.source, tables, rows, training.threads)
+    return softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
+
+
+def assert_same_model(training, family, gap=1e-7):
+    by_dual, solution = training.discriminative(family, DualFirst(EXACT, gap=gap, pairs=10**6))
+    exact, other = training.discriminative(family, EXACT)
+    if training.plan.items is None:
+        assert len(solution.evaluation_curve) == solution.n_iter == len(solution.loss_curve) - 1
+    assert solution.loss == pytest.approx(other.loss, abs=2 * gap)
+    np.testing.assert_allclose(
+        probabilities(by_dual, training), probabilities(exact, training), atol=2e-3
+    )
+
+
+@given(st.data())
+@settings(max_examples=20)
+def test_the_model_is_that_of_lbfgs(data):
+    seed, n_classes = data.draw(st.integers(0, 99)), data.draw(st.integers(2, 5))
+    problem = draw_nested(seed, n_classes=n_classes, weighted=data.draw(st.booleans()))
+    levelled = problem.levelled(LEVELS)
+    plan = data.draw(plans(problem, levelled.terms))
+    family = make_family(
+        levelled, (1.0, 5.0), target=data.draw(st.sampled_from([0.0, 1.0])),
+        generative=data.draw(st.booleans()),
+    )  # fmt: skip
+    training = train(problem, plan)
+    design = training.design(family)
+    assert (training.dual(family, design, inf) is None) == (plan.items is not None)
+    assert_same_model(training, family)
+
+
+def test_cells_are_those_that_counts_are_of():
+    problem = draw_nested(3)
+    levelled = problem.levelled(LEVELS)
+    training = train(problem, single_plan(problem, levelled.terms))
+    cells = list_cells(training.source, training.plan, training.reached)
+    for label in range(problem.n_classes):
+        of_class = cells[problem.labels == label].ravel()
+        counted = np.bincount(of_class, minlength=len(training.reached))
+        np.testing.assert_array_equal(counted, training.counts[training.reached, label])
+
+
+def case(**changes):
+    """Return a training set, and a family whose objective has a dual."""
+    problem = draw_nested(1)
+    levelled = problem.levelled(LEVELS)
+    training = train(problem, single_plan(problem, levelled.terms), **changes)
+    return training, make_family(levelled, (1.0, 5.0))
+
+
+def has_dual(training, family, room=inf):
+    return training.dual(family, training.design(family), room) is not None
+
+
+def test_there_is_none_where_strengths_are_of_parameters_or_cells_are_missing():
+    training, family = case()
+    assert has_dual(training, family)
+    assert not has_dual(training, replace(family, by_score=False))
+    assert not has_dual(training, family, room=100.0)
+    assert not has_dual(*case(min_count=2))
+
+
+def test_where_sweeps_take_too_long_there_is_none(monkeypatch):
+    monkeypatch.setattr(dual_module, "USUAL_ITERATIONS", 1e-9)
+    assert not has_dual(*case())
+
+
+def test_strengths_that_were_given_up_with_are_not_tried_again():
+    training, family = case()
+    dual = training.dual(family, training.design(family), inf)
+    soft = 1e-3 * family.strength
+    assert dual.ascend(soft, 1e-12, most=4)[::2] == (3, "slow")
+    assert dual.ascend(0.5 * soft, 1e-12)[::2] == (0, "slow")
+    assert dual.ascend(0.0 * soft, 1.0)[::2] == (0, "slow")
+    assert dual.ascend(family.strength, 1e-5).status == "converged"
+
+
+def test_a_fit_that_is_given_up_goes_on_by_the_other_solver(monkeypatch):
+    training, family = case()
+    expected = training.discriminative(family, EXACT)[1]
+    monkeypatch.setattr(dual_module, "MOST_SWEEPS", 10)
+    found = training.discriminative(family, DualFirst(EXACT, gap=1e-30, pairs=10**6))[1]
+    assert found.loss_curve == expected.loss_curve
+
+
+@pytest.mark.parametrize("name", ["mse", "squared_hinge"])
+def test_other_losses_have_the_other_solver(name):
+    training, family = case()
+    solver = LBFGS(max_iter=5)
+    expected = training.discriminative(family, solver, loss=LOSSES[name])[1]
+    first = DualFirst(solver, gap=1e-3, pairs=10**6)
+    assert training.discriminative(family, first, loss=LOSSES[name])[1].loss == expected.loss
+
+
+def test_a_callback_sees_the_objective_and_stops_the_fit():
+    training, family = case()
+    seen = []
+
+    def callback(progress):
+        seen.append((progress.iteration, progress.loss))
+        return progress.iteration == 3
+
+    solver = DualFirst(LBFGS(), gap=1e-9, pairs=10**6)
+    _, solution = training.discriminative(family, solver, callbacks=[callback])
+    assert (solution.status, solution.n_iter) == ("stopped", 3)
+    assert [loss for _, loss in seen] == solution.loss_curve
+    assert [iteration for iteration, _ in seen] == [0, 1, 2, 3]
+    assert solution.loss_curve[-1] < solution.loss_curve[0]
+
+
+def test_a_state_of_another_problem_is_refused():
+    training, family = case()
+    design = training.design(family)
+    own = training.dual(family, design, inf)
+    state = own.state([], [], 0.0)
+    problem = draw_nested(1, rows=49)
+    other = train(problem, single_plan(problem, problem.levelled(LEVELS).terms))
+    with pytest.raises(ValueError, match="its beliefs are of shape"):
+        other.dual(family, other.design(family), inf).resume(state)
+    assert isinstance(own, RowDual)
