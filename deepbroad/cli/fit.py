@@ -26,7 +26,7 @@ def fit(
     model: Annotated[ModelName, typer.Option(help="Which model.")] = ModelName.dbl,
     n: Annotated[str, typer.Option("-n", help="Depth: a number, or auto.")] = "",
     alpha: Annotated[str, typer.Option(help="Strength of the penalty, or auto.")] = "",
-    solver: Annotated[str, typer.Option(help="lbfgs, lbfgs-plain or sgd.")] = "",
+    solver: Annotated[str, typer.Option(help="auto, lbfgs, lbfgs-plain or sgd.")] = "",
     max_iter: Annotated[int | None, typer.Option(help="Iterations at most.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the rows' weights.")] = None,
     categorical: Categorical = None,

@@ -17,9 +17,10 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.caution import find_caution
 from deepbroad.engine.estimate import estimate_fit, refuse
-from deepbroad.engine.footprint import Footprint, listed_bytes
+from deepbroad.engine.footprint import Footprint
+from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.planning import Planner
-from deepbroad.engine.provision import MAX_LISTED, SHORT_HISTORY
+from deepbroad.engine.provision import SHORT_HISTORY
 from deepbroad.engine.redundancy import find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
@@ -30,7 +31,7 @@ from deepbroad.kernels.threads import Threads
 from deepbroad.model.cost import TYPICAL
 from deepbroad.model.family import Family
 from deepbroad.model.plan import Plan
-from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
+from deepbroad.model.resolutions import LevelledTerms, Resolutions
 from deepbroad.model.strengths import Strengths
 from deepbroad.solvers import LBFGS
 
@@ -60,8 +61,6 @@ PRECISE_SECONDS = 6.0
 # Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
 WORTH = 1e-3
 PROMISE = 0.05
-# More terms than this are never listed.
-MAX_TERMS = 400_000
 # Tuples of a shortlist for each attribute; the next is tried where there is no time for the first.
 # One that has more than this share of all tuples is none. In no more rows than these, for pairs and
 # for deeper tuples, what looks telling is chance (musk1, segment): all folds but the first hold out
@@ -394,36 +393,3 @@ def deepen(start: Strengths, levelled: LevelledTerms, depth: int) -> Strengths:
             strength *= STEPS[-1]
         start = start.deeper(strength)
     return start
-
-
-def list_terms(
-    source: Source,
-    depth: int,
-    *,
-    exact: bool,
-    among: Mapping[int, np.ndarray] | None = None,
-    limit: float = inf,
-) -> LevelledTerms:
-    """Return the terms of a depth, numbers at as many levels as the rows of a source bear.
-
-    MemoryError if the list alone takes more than `limit` bytes, or more than anyone has.
-    """
-    chosen = dict(among or {})
-    if exact:
-        chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
-    resolutions = Resolutions(source.attributes, source.cardinalities)
-    levels = choose_levels(source.n_weighted, depth)
-    count = resolutions.count_terms(levels) if among is None else 0
-    if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
-        raise MemoryError(
-            f"Tuples of up to n={depth} attributes number {count:,}, and their list alone is too "
-            "long for the memory that there is. Lower n, use fewer columns, restrict the tuples "
-            "with `terms`, or raise memory_limit."
-        )
-    return resolutions.terms(levels, chosen)
-
-
-def has_many_terms(source: Source, depth: int) -> bool:
-    """Tell whether a depth has too many terms to be tried."""
-    levels = choose_levels(source.n_weighted, depth)
-    return Resolutions(source.attributes, source.cardinalities).count_terms(levels) > MAX_TERMS

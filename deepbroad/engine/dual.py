@@ -1,8 +1,7 @@
 """The dual of the objective over rows in memory: what a solver that goes row by row works on."""
 
-from collections.abc import Sequence
 from math import inf
-from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 
@@ -12,11 +11,10 @@ from deepbroad.engine.workload import typical_work
 from deepbroad.kernels.dual import gather_scores, list_compact, list_dense, sweep_rows
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.family import PerTerm
-from deepbroad.model.objective import Design, Objective
+from deepbroad.model.objective import Design
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import NONE
 from deepbroad.solvers.dual import Ascent, AscentState, DualAscent
-from deepbroad.solvers.solver import Callback, Moment, Progress, Solution, Status
 
 # Class terms have no penalty, but they are held back by one of this strength from where the sweep
 # before left them, so that each sweep has a solution.
@@ -24,13 +22,27 @@ CLASS_STRENGTH = 10.0
 # In few rows by a weaker one: this share of their weight.
 CLASS_SHARE = 0.02
 CLASS_GAIN = 5.0
-# Nanoseconds of a sweep, typically: for each term of a row, and for each of its classes there; for each
-# row, and for each of its classes.
+# Nanoseconds of a sweep, typically: for each term of a row, and for each of its classes there; for
+# each row, and for each of its classes.
 LOOKUP, LANE, STEP, CLASS_STEP = 2.5, 0.5, 200.0, 80.0
 # Iterations of L-BFGS that a fit usually takes; with fewer sweeps than the least in that time none
 # is begun.
 USUAL_ITERATIONS = 100
 LEAST_SWEEPS, MOST_SWEEPS = 8, 300
+
+
+class Watch(Protocol):
+    """Follows an ascent."""
+
+    @property
+    def state(self) -> AscentState | None:
+        """What the ascent goes on from."""
+
+    def begin(self, gaps: list[float]) -> bool:
+        """Look before the first sweep; `gaps` will have those of sweeps. Tell whether to stop."""
+
+    def __call__(self) -> bool:
+        """Look after a sweep; tell whether to stop."""
 
 
 class RowDual:
@@ -73,7 +85,7 @@ class RowDual:
         self._partitions = np.zeros(source.n_rows)
         self._class_scores = np.asarray(design.class_start * design.class_scale, np.float64)
         self._width = lane_count(source.n_classes - 1)
-        self._scores = np.zeros((len(reached), self._width), np.float32)
+        self._scores: np.ndarray = np.zeros((len(reached), self._width), np.float32)
         self._too_soft = inf
 
     def ascend(
@@ -82,7 +94,7 @@ class RowDual:
         tol: float,
         *,
         most: float = inf,
-        watch: "AscentWatch | None" = None,
+        watch: "Watch | None" = None,
     ) -> Ascent:
         """Find the beliefs for other strengths, from where the latest are.
 
@@ -160,70 +172,12 @@ class RowDual:
         """Return the parameters u of these scores, as an objective has them."""
         design, target = self._design, self._target()
         # Beyond the target, the scores of a cell add up to 0 over the classes.
-        beyond = np.zeros(design.scale.shape)
+        beyond: np.ndarray = np.zeros(design.scale.shape)
         beyond[:, 1:] = self._scores[:, : beyond.shape[1] - 1] - (target[:, 1:] - target[:, :1])
         beyond += target - beyond.mean(axis=1, keepdims=True)
         cells = np.zeros(design.scale.shape)
         np.divide(beyond, design.scale, out=cells, where=design.scale != 0)
         return np.concatenate([self._class_scores / design.class_scale, cells.ravel()])
-
-
-class AscentWatch:
-    """Follows an ascent by the objective itself, and tells callbacks of it.
-
-    A `state` is what the ascent goes on from.
-    """
-
-    def __init__(
-        self,
-        dual: RowDual,
-        objective: Objective,
-        max_iter: int,
-        callbacks: Sequence[Callback],
-        state: AscentState | None = None,
-    ) -> None:
-        self.state = state
-        self._dual, self._objective = dual, objective
-        self._max_iter, self._callbacks = max_iter, callbacks
-        self._began = perf_counter()
-        self._gaps: list[float] = []
-        self._losses: list[float] = []
-        if state is not None:
-            dual.resume(state)
-            self._gaps, self._losses = state.gaps, state.losses
-            self._began -= state.seconds
-
-    def begin(self, gaps: list[float]) -> bool:
-        """Evaluate F before the first sweep; `gaps` will have those of sweeps."""
-        self._gaps = gaps
-        return self()
-
-    def __call__(self) -> bool:
-        """Evaluate F where the ascent is; tell whether a callback stops it."""
-        loss, gradient = self._objective(self._dual.point())
-        self._losses.append(loss)
-        seconds = perf_counter() - self._began
-        moment = Moment(lambda: self._dual.state(self._gaps, self._losses, seconds))
-        progress = Progress(
-            iteration=len(self._gaps),
-            max_iter=self._max_iter,
-            evaluations=len(self._gaps),
-            loss=loss,
-            gradient_norm=float(np.abs(gradient).max()),
-            seconds=seconds,
-            state=moment,
-        )
-        try:
-            return any([callback(progress) for callback in self._callbacks])
-        finally:
-            moment.pass_by()
-
-    def solution(self, status: Status) -> Solution:
-        """Return where the ascent is."""
-        losses = self._losses
-        return Solution(
-            self._dual.point(), losses[-1], status, len(losses) - 1, losses, losses[1:]
-        )
 
 
 def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarray:
@@ -245,9 +199,7 @@ def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarr
         strides = np.where(terms.members[dense] == NONE, 0, after // shapes)
         list_dense(codes, members, strides, terms.offsets[dense], dense, numbers, cells)
     if len(compact):
-        list_compact(
-            source.codes, len(shared), terms.offsets[compact], compact, numbers, cells
-        )
+        list_compact(source.codes, len(shared), terms.offsets[compact], compact, numbers, cells)
     return cells
 
 

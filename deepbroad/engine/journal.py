@@ -18,7 +18,7 @@ from deepbroad.engine.record import pack, unpack
 from deepbroad.model.arrangement import Arrangement
 from deepbroad.model.loss import Loss
 from deepbroad.model.terms import Terms
-from deepbroad.solvers import LBFGS, Progress, Solver, State
+from deepbroad.solvers import LBFGS, DualFirst, Progress, Solver, State
 from deepbroad.solvers.solver import Callback
 
 Note = TypeVar("Note")
@@ -75,7 +75,9 @@ class Journal:
         """Return the callbacks that a stage is to have."""
         return list(callbacks)
 
-    def state(self, stage: Loss, solver: Solver, terms: Terms, reached: np.ndarray) -> Any:
+    def state(
+        self, stage: Loss, solver: Solver | DualFirst, terms: Terms, reached: np.ndarray
+    ) -> Any:
         """Return the state that a stage goes on from, None if it has not begun.
 
         Parameters are the classes' and those of the cells `reached`, ascending, of each class.
@@ -189,7 +191,9 @@ class KeptJournal(Journal):
 
         return [watch]
 
-    def state(self, stage: Loss, solver: Solver, terms: Terms, reached: np.ndarray) -> Any:
+    def state(
+        self, stage: Loss, solver: Solver | DualFirst, terms: Terms, reached: np.ndarray
+    ) -> Any:
         """Return the state that was saved, in the order of this plan's parameters."""
         position = self._position
         if position is None or not self.is_at(stage):

@@ -22,7 +22,7 @@ from deepbroad.kernels.rows import hash_rows
 from deepbroad.model.family import Family
 from deepbroad.model.loss import Loss
 from deepbroad.model.scores import ScoreTables
-from deepbroad.solvers import Solution, Solver
+from deepbroad.solvers import DualFirst, Solution, Solver
 from deepbroad.solvers.solver import Callback
 
 # A fold has a fifth of the rows of every class.
@@ -49,7 +49,7 @@ class Fit(NamedTuple):
 def fit_log_odds(
     training: Training,
     family: Family,
-    solver: Solver,
+    solver: Solver | DualFirst,
     loss: Loss,
     *,
     callbacks: Sequence[Callback] = (),

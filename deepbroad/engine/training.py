@@ -7,14 +7,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.ascent import fit_by_dual
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
-from deepbroad.engine.dual import (
-    LEAST_SWEEPS,
-    AscentWatch,
-    RowDual,
-    cell_bytes,
-    count_sweeps,
-)
+from deepbroad.engine.dual import LEAST_SWEEPS, RowDual, cell_bytes, count_sweeps
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
@@ -25,13 +20,11 @@ from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
-from deepbroad.solvers import LBFGS, SGD, DualFirst, Solution, Solver
+from deepbroad.solvers import SGD, DualFirst, Solution, Solver
 from deepbroad.solvers.solver import Callback
 
 # Cells whose probabilities are computed at a time: what that takes stays in the cache.
 CHUNK = 1 << 16
-# What a journal knows dual ascent by: a stage before that of the loss.
-ASCENT = replace(LOG_LOSS, name="dual ascent")
 
 
 class Training:
@@ -206,7 +199,9 @@ class Training:
                 found = self._by_dual(family, solver, callbacks, journal)
                 if found is not None:
                     return found
-            solver = solver.otherwise
+            return self.discriminative(
+                family, solver.otherwise, callbacks=callbacks, warm=warm, loss=loss, journal=journal
+            )
         if isinstance(solver, SGD) and dealing is None:
             dealing, rest = self.hold_out(family, solver.seed)
             return rest.discriminative(
@@ -250,24 +245,19 @@ class Training:
         self, family: Family, solver: DualFirst, callbacks: Sequence[Callback], journal: Journal
     ) -> tuple[ScoreTables, Solution] | None:
         """Return the model by dual ascent, None where that is not fast."""
-        design, most = self.design(family), solver.otherwise.max_iter
+        design = self.design(family)
         size = 4 if design.scale.size > solver.otherwise.double_limit else 8
         dual = self.dual(family, design, room=2.0 * solver.pairs * size * design.scale.size)
         if dual is None:
             return None
         total = float(self.class_counts.sum())
         objective = Objective(design, self.loss_pass(family, design), total, self.threads)
-        terms = self.plan.terms
-        state = journal.state(ASCENT, solver, terms, self.reached)
-        watch = AscentWatch(
-            dual, objective, most, journal.watch(ASCENT, terms, callbacks), state
-        )
-        ascent = dual.ascend(family.strength, solver.gap, most=most, watch=watch)
-        if ascent.status == "slow":
-            return None
-        solution = watch.solution(ascent.status)
-        del dual, objective, watch
-        return self._finish(family, design, solution)
+        solution = fit_by_dual(
+            dual, objective, family.strength, solver, terms=self.plan.terms, reached=self.reached,
+            callbacks=callbacks, journal=journal,
+        )  # fmt: skip
+        del dual, objective
+        return None if solution is None else self._finish(family, design, solution)
 
     def _finish(
         self, family: Family, design: Design, solution: Solution

@@ -16,7 +16,7 @@ from deepbroad.model.family import Family, PerTerm
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
 from deepbroad.model.strengths import Adaptation
-from deepbroad.solvers import Solver
+from deepbroad.solvers import LBFGS
 
 # Folds, and how often they are drawn anew, for so many rows at most.
 FOLDS = ((300, 5, 2), (3_000, 5, 1))
@@ -48,9 +48,7 @@ class Fold:
     Each fit starts from the one before it, so that a path of similar strengths is cheap.
     """
 
-    def __init__(
-        self, training: Training, held: ArraySource, family: Family, room: float
-    ) -> None:
+    def __init__(self, training: Training, held: ArraySource, family: Family, room: float) -> None:
         self._training, self._family = training, family
         self._design = training.design(family)
         self._pass = training.loss_pass(family, self._design)
@@ -61,7 +59,7 @@ class Fold:
         self._u: np.ndarray | None = None
         self._residuals = np.empty(self._design.scale.shape)
 
-    def minimise(self, strength: PerTerm, solver: Solver) -> int:
+    def minimise(self, strength: PerTerm, solver: LBFGS) -> int:
         """Fit with other strengths; return how many passes that took."""
         if self._dual is not None:
             ascent = self._dual.ascend(strength, solver.tol)
@@ -176,11 +174,11 @@ class Validation:
             judged = group_part(source.take(rows), plan, threads)
             self.folds.append(Fold(training, judged, family, ROOM / len(held)))
 
-    def loss(self, strength: PerTerm, solver: Solver) -> float:
+    def loss(self, strength: PerTerm, solver: LBFGS) -> float:
         """Return the mean held-out loss of models of these strengths."""
         return self._mean([self._hold_out(fold, strength, solver) for fold in self.folds])
 
-    def losses(self, strength: PerTerm, solver: Solver) -> np.ndarray:
+    def losses(self, strength: PerTerm, solver: LBFGS) -> np.ndarray:
         """Return the mean held-out loss of each fold; of groups of its rows if there is but one.
 
         What is asked next starts where this did: a fit that goes on from another one, which had not
@@ -194,7 +192,7 @@ class Validation:
             fold.go_back(kept)
         return groups if len(groups) else np.array(found)
 
-    def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: Solver) -> float:
+    def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: LBFGS) -> float:
         """Return the held-out loss where each fold adapts the strengths to its latest fit."""
         losses = []
         for fold in self.folds:
@@ -204,7 +202,7 @@ class Validation:
             fold.go_back(kept)
         return self._mean(losses)
 
-    def _hold_out(self, fold: Fold, strength: PerTerm, solver: Solver) -> float:
+    def _hold_out(self, fold: Fold, strength: PerTerm, solver: LBFGS) -> float:
         """Fit to a fold and return the sum of its held-out losses."""
         self.passes += fold.minimise(strength, solver)
         return fold.held_loss()

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from deepbroad.engine.automatic import DEPTHS, Automatic, Choice, has_many_terms, list_terms
+from deepbroad.engine.automatic import DEPTHS, Automatic, Choice
 from deepbroad.engine.chosen import Chosen
+from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.training import Training
 from deepbroad.estimators.parameters import (
     check_choice,
@@ -67,19 +68,22 @@ class DBLClassifier(StreamedDiscriminative):
         m in :math:`\theta = (\#_{x_\alpha,y} + m/|x_\alpha|) / (\#_y + m)`.
     loss : {"log_loss", "mse", "squared_hinge"}, default="log_loss"
         What takes the place of :math:`-\log P(y_r|x_r)` in F; see the notes.
-    solver : {"lbfgs", "lbfgs-plain", "sgd"}, default="lbfgs"
-        L-BFGS, preconditioned by a rough diagonal of the Hessian, or plainly on w as the paper has
-        it. Both minimise the same F; the first mostly needs fewer passes. "sgd" takes a step by
-        each of many batches, with no step size to choose; ten passes come to within 1 % of L-BFGS's
-        test loss on some tables and stay well above it on others
-        (`benchmarks/stochastic.py`). From 5,000 rows on, it holds out one in twenty (5,000 at
-        most), whose loss tells when to stop and is what `loss_` and `loss_curve_` have; with fewer
-        they have F. L-BFGS can go on from there with `warm_start`.
+    solver : {"auto", "lbfgs", "lbfgs-plain", "sgd"}, default="auto"
+        "auto": dual coordinate ascent, which takes exact steps row by row, where rows are in
+        memory, strengths are of scores and that is fast: with many more parameters than rows bear,
+        strong penalties, or classes that are nearly separable; else "lbfgs". "lbfgs": L-BFGS,
+        preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
+        has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
+        by each of many batches, with no step size to choose. It comes to within 1 % of L-BFGS's
+        test loss in a few passes (`benchmarks/stochastic.py`). From 5,000 rows on, batches leave
+        out one in twenty (5,000 at most), whose loss tells when to stop and is what `loss_` and
+        `loss_curve_` have; with fewer they have F. L-BFGS can go on from there with `warm_start`.
     max_iter : int, default=500
-        Iterations of the solver at most; of "sgd", passes over the rows.
+        Iterations of the solver at most; of "sgd" and dual ascent, passes over the rows.
     tol : float, default=1e-5
-        Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; "sgd", when
-        two passes in a row lower the held-out loss by less than 200·tol of it each.
+        Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; dual ascent,
+        when F is at most tol/10 above its minimum; "sgd", when two passes in a row lower the
+        held-out loss by less than 200·tol of it each, or F is at most 200·tol above its minimum.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"

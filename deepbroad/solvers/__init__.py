@@ -6,10 +6,10 @@ from deepbroad.solvers.solver import Objective, Progress, Runner, Solution, Solv
 from deepbroad.solvers.stochastic import SGD, StochasticObjective
 
 __all__ = [
-    "DualAscent",
-    "DualFirst",
     "LBFGS",
     "SGD",
+    "DualAscent",
+    "DualFirst",
     "Objective",
     "Progress",
     "Runner",

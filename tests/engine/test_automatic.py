@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine import automatic, validation
-from deepbroad.engine.automatic import Automatic, list_terms
+from deepbroad.engine import automatic, listing, validation
+from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.chosen import Chosen
+from deepbroad.engine.listing import list_terms
 from deepbroad.engine.record import pack, unpack
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads
@@ -159,7 +160,7 @@ def test_tuples_whose_list_is_too_long_are_skipped_unless_they_are_asked_for():
 
 
 def test_too_many_tuples_are_never_listed(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 8)
+    monkeypatch.setattr(listing, "MAX_TERMS", 8)
     choice = choose(exclusive_or())
     assert choice.best.depth == 1
     assert choice.skipped == {2: "too many tuples", 3: "too many tuples"}
@@ -177,7 +178,7 @@ def shortlists_of_few_rows(monkeypatch):
 
 
 def test_few_rows_have_no_shortlists(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (600, 100))
     assert choose(wide_exclusive_or()).skipped[2] == "too many tuples"
     monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (599, 600))
@@ -187,7 +188,7 @@ def test_few_rows_have_no_shortlists(monkeypatch):
 
 
 def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(listing, "MAX_TERMS", 40)
     choice = choose(wide_exclusive_or())
     assert choice.best.depth == 2
     assert choice.best.loss < 0.45
@@ -199,7 +200,7 @@ def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypat
 
 
 def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "SHORTLISTS", (2.0, 0.5))
     original = Automatic._search
 
@@ -215,7 +216,7 @@ def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
 
 
 def test_given_tuples_are_never_a_shortlist(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "draw_shortlist", None)
     among = {1: np.arange(12)[:, None], 2: np.array(list(combinations(range(12), 2)))}
     assert choose(wide_exclusive_or(), depths=[2], among=among).among == {}
@@ -229,7 +230,7 @@ def from_journal(choice, source):
 
 
 def test_a_choice_comes_back_from_a_journal_with_its_tuples(monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TERMS", 40)
+    monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "CERTAIN_ROWS", 100)
     for source, redundant in ((wide_exclusive_or(), {}), (one_hot_exclusive_or(), {2: 6})):
         choice = choose(source)

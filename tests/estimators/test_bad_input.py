@@ -184,7 +184,11 @@ def test_the_depth_may_be_a_numpy_integer_and_all_attributes():
         ("tol", -1e-3, "tol must be a number at least 0"),
         ("max_iter", -1, "max_iter must be an integer of at least 0, got -1"),
         ("max_iter", 2.5, "max_iter must be an integer of at least 0, got 2.5"),
-        ("solver", "newton", "solver must be 'auto' or 'lbfgs' or 'lbfgs-plain' or 'sgd', got 'newton'"),
+        (
+            "solver",
+            "newton",
+            "solver must be 'auto' or 'lbfgs' or 'lbfgs-plain' or 'sgd', got 'newton'",
+        ),
         ("solver", None, "solver must be 'auto' or 'lbfgs' or 'lbfgs-plain' or 'sgd', got None"),
         ("n_jobs", 0, "n_jobs must be None or an integer other than 0"),
         ("memory_limit", "much", "memory_limit must be a number of bytes or a size"),

@@ -1,0 +1,105 @@
+"""A fit by dual ascent: watched by the objective itself, and kept in a journal."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from deepbroad.engine.dual import RowDual
+from deepbroad.engine.journal import Journal
+from deepbroad.model.family import PerTerm
+from deepbroad.model.loss import LOG_LOSS
+from deepbroad.model.objective import Objective
+from deepbroad.model.terms import Terms
+from deepbroad.solvers import DualFirst, Progress, Solution
+from deepbroad.solvers.dual import AscentState
+from deepbroad.solvers.solver import Callback, Moment, Status
+
+# What a journal knows dual ascent by: a stage before that of the loss.
+ASCENT = replace(LOG_LOSS, name="dual ascent")
+
+
+def fit_by_dual(
+    dual: RowDual,
+    objective: Objective,
+    strength: PerTerm,
+    solver: DualFirst,
+    *,
+    terms: Terms,
+    reached: np.ndarray,
+    callbacks: Sequence[Callback],
+    journal: Journal,
+) -> Solution | None:
+    """Return the solution by dual ascent, None where that is not fast."""
+    most = solver.otherwise.max_iter
+    state = journal.state(ASCENT, solver, terms, reached)
+    watched = journal.watch(ASCENT, terms, callbacks)
+    watch = AscentWatch(dual, objective, most, watched, state)
+    try:
+        ascent = dual.ascend(strength, solver.gap, most=most, watch=watch)
+    except KeyboardInterrupt:
+        return watch.solution("interrupted")
+    return None if ascent.status == "slow" else watch.solution(ascent.status)
+
+
+class AscentWatch:
+    """Follows an ascent by the objective itself, and tells callbacks of it.
+
+    A `state` is what the ascent goes on from.
+    """
+
+    def __init__(
+        self,
+        dual: RowDual,
+        objective: Objective,
+        max_iter: int,
+        callbacks: Sequence[Callback],
+        state: AscentState | None = None,
+    ) -> None:
+        self._state = state
+        self._dual, self._objective = dual, objective
+        self._max_iter, self._callbacks = max_iter, callbacks
+        self._began = perf_counter()
+        self._gaps: list[float] = []
+        self._losses: list[float] = []
+        if state is not None:
+            dual.resume(state)
+            self._gaps, self._losses = state.gaps, state.losses
+            self._began -= state.seconds
+
+    @property
+    def state(self) -> AscentState | None:
+        """What the ascent goes on from."""
+        return self._state
+
+    def begin(self, gaps: list[float]) -> bool:
+        """Evaluate F before the first sweep; `gaps` will have those of sweeps."""
+        self._gaps = gaps
+        return self()
+
+    def __call__(self) -> bool:
+        """Evaluate F where the ascent is; tell whether a callback stops it."""
+        loss, gradient = self._objective(self._dual.point())
+        self._losses.append(loss)
+        seconds = perf_counter() - self._began
+        moment = Moment(lambda: self._dual.state(self._gaps, self._losses, seconds))
+        progress = Progress(
+            iteration=len(self._gaps),
+            max_iter=self._max_iter,
+            evaluations=len(self._gaps),
+            loss=loss,
+            gradient_norm=float(np.abs(gradient).max()),
+            seconds=seconds,
+            state=moment,
+        )
+        try:
+            stops = [callback(progress) for callback in self._callbacks]
+            return any(stops)
+        finally:
+            moment.pass_by()
+
+    def solution(self, status: Status) -> Solution:
+        """Return where the ascent is."""
+        losses = self._losses
+        return Solution(self._dual.point(), losses[-1], status, len(losses) - 1, losses, losses[1:])
