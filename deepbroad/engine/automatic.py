@@ -25,7 +25,7 @@ from deepbroad.engine.redundancy import find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import STEPS, StrengthSearch, Trial
-from deepbroad.engine.validation import Validation, draw_folds
+from deepbroad.engine.validation import ROOM, Validation, draw_folds
 from deepbroad.engine.workload import Workload, count_reached
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.cost import TYPICAL
@@ -45,6 +45,8 @@ MAX_ROWS = 30_000
 # it takes.
 MAX_REFINED = 1_000_000
 ROW_VECTORS = 6
+# Of the memory limit, for what dual ascent keeps of the rows of folds.
+SHARE_OF_ROOM = 0.25
 # Where the searches start: strengths by order, and their growth by level.
 START = (1.0, 30.0, 300.0)
 GROWTH = sqrt(2.0)
@@ -321,6 +323,7 @@ class Automatic:
             smoothing=self.smoothing,
             min_count=self.min_count,
             threads=self.threads,
+            room=min(ROOM, SHARE_OF_ROOM * self.memory_limit),
         )
         if depth == self.depths[0]:
             # The first passes of all may have kernels to compile, which is no part of a choice.

@@ -29,6 +29,8 @@ LOOKUP, LANE, STEP, CLASS_STEP = 2.5, 0.5, 200.0, 80.0
 # is begun.
 USUAL_ITERATIONS = 100
 LEAST_SWEEPS, MOST_SWEEPS = 8, 300
+# Strengths are not tried that are so many times weaker than some that took too long.
+HOPELESS = 3.0
 
 
 class Watch(Protocol):
@@ -98,15 +100,14 @@ class RowDual:
     ) -> Ascent:
         """Find the beliefs for other strengths, from where the latest are.
 
-        Strengths that are no stronger than some that it was given up with before are given up with
-        at once.
+        Strengths far weaker than some that it was given up with before are given up with at once.
         """
         if not np.all(np.asarray(strength) > 0):
             return Ascent(0, inf, "slow")
         resumed = watch.state if watch is not None else None
         self._strengthen(strength, None if resumed is None else resumed.scores)
         softness = float(self._inverse.sum())
-        if softness >= self._too_soft:
+        if softness >= HOPELESS * self._too_soft:
             return Ascent(0, inf, "slow")
         gaps = [] if resumed is None else resumed.gaps
         solver = DualAscent(tol=tol, most=int(min(self._most, most)))
@@ -114,7 +115,7 @@ class RowDual:
             return Ascent(0, inf, "stopped")
         ascent = solver.ascend(self, gaps, watch)
         if ascent.status == "slow":
-            self._too_soft = softness
+            self._too_soft = min(self._too_soft, softness)
         return ascent
 
     def resume(self, state: AscentState) -> None:

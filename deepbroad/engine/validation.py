@@ -144,6 +144,8 @@ class Validation:
         Its strengths are given to `loss`.
     held : sequence of integer arrays
         The rows that each fold holds out.
+    room : float
+        Bytes that the duals of all folds may take.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class Validation:
         smoothing: float,
         min_count: float,
         threads: Threads,
+        room: float = ROOM,
     ) -> None:
         self.folds = []
         self.passes = 0
@@ -172,7 +175,7 @@ class Validation:
                 min_count=min_count,
             )
             judged = group_part(source.take(rows), plan, threads)
-            self.folds.append(Fold(training, judged, family, ROOM / len(held)))
+            self.folds.append(Fold(training, judged, family, room / len(held)))
 
     def loss(self, strength: PerTerm, solver: LBFGS) -> float:
         """Return the mean held-out loss of models of these strengths."""

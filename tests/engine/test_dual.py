@@ -103,12 +103,13 @@ def test_where_sweeps_take_too_long_there_is_none(monkeypatch):
     assert not has_dual(*case())
 
 
-def test_strengths_that_were_given_up_with_are_not_tried_again():
+def test_strengths_far_weaker_than_some_that_were_given_up_with_are_not_tried():
     training, family = case()
     dual = training.dual(family, training.design(family), inf)
     soft = 1e-3 * family.strength
     assert dual.ascend(soft, 1e-12, most=4)[::2] == (3, "slow")
-    assert dual.ascend(0.5 * soft, 1e-12)[::2] == (0, "slow")
+    assert dual.ascend(0.5 * soft, 1e-12, most=4)[::2] == (3, "slow")
+    assert dual.ascend(0.2 * soft, 1e-12)[::2] == (0, "slow")
     assert dual.ascend(0.0 * soft, 1.0)[::2] == (0, "slow")
     assert dual.ascend(family.strength, 1e-5).status == "converged"
 
