@@ -386,13 +386,13 @@ class Automatic:
 def deepen(start: Strengths, levelled: LevelledTerms, depth: int) -> Strengths:
     """Return strengths for all orders up to a depth; those that are new begin as START has them.
 
-    Where an order has so many terms that they could move a row's scores as they like, they begin
+    Where there are so many tuples that they could move a row's scores as they like, they begin
     stronger: fits would take long, and come to nothing.
     """
     while (order := len(start.by_order) + 1) <= depth:
         count = np.count_nonzero(levelled.terms.orders == order)
         strength = START[min(order, len(START)) - 1]
-        while count / strength > MOST_VARIANCE:
+        while order > 1 and count / strength > MOST_VARIANCE:
             strength *= STEPS[-1]
         start = start.deeper(strength)
     return start
