@@ -8,7 +8,7 @@ import pytest
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import automatic, listing, validation
-from deepbroad.engine.automatic import Automatic
+from deepbroad.engine.automatic import Automatic, deepen
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.listing import list_terms
 from deepbroad.engine.record import pack, unpack
@@ -113,6 +113,28 @@ def test_a_given_depth_is_taken_whatever_it_gains():
     assert choice.best.depth == 3
     assert choice.best.loss < 0.5
     assert choice.skipped == {}
+
+
+def test_depths_below_a_given_one_tell_where_its_strengths_lie():
+    choice = choose(main_effects(), depths=[1, 2], least=2)
+    assert choice.best.depth == 2
+    assert choice.skipped == {}
+    first = [trial for trial in choice.trials if trial.depth == 1]
+    begins = next(trial for trial in choice.trials if trial.depth == 2)
+    plain = [trial for trial in first if trial.adaptation == UNADAPTED]
+    best = min(plain, key=lambda trial: trial.loss)
+    assert begins.strengths.by_order[0] == best.strengths.by_order[0]
+
+
+def test_many_tuples_begin_with_stronger_strengths():
+    few = list_terms(exclusive_or(), 2, exact=False)
+    assert deepen(Strengths((7.0,)), few, 2).by_order == (7.0, 30.0)
+    rng = np.random.default_rng(0)
+    many = list_terms(source_of(rng.integers(2, size=(80, 50)), rng.integers(2, size=50)), 2,
+                      exact=False)  # fmt: skip
+    first, second = deepen(Strengths(()), many, 2).by_order
+    assert first == 1.0
+    assert 3160 / second <= 20.0 < 3160 / second * np.sqrt(10.0)
 
 
 def test_depths_beyond_the_attributes_are_not_depths():
