@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from time import perf_counter
 
 import numpy as np
@@ -30,8 +31,8 @@ def fit_by_dual(
     reached: np.ndarray,
     callbacks: Sequence[Callback],
     journal: Journal,
-) -> Solution | None:
-    """Return the solution by dual ascent, None where that is not fast."""
+) -> tuple[Solution, bool]:
+    """Return what dual ascent comes to, and whether that is the end: it may not be fast."""
     most = solver.otherwise.max_iter
     state = journal.state(ASCENT, solver, terms, reached)
     watched = journal.watch(ASCENT, terms, callbacks)
@@ -39,8 +40,10 @@ def fit_by_dual(
     try:
         ascent = dual.ascend(strength, solver.gap, most=most, watch=watch)
     except KeyboardInterrupt:
-        return watch.solution("interrupted")
-    return None if ascent.status == "slow" else watch.solution(ascent.status)
+        return watch.solution("interrupted"), True
+    if ascent.status == "slow":
+        return watch.solution("stalled"), False
+    return watch.solution(ascent.status), True
 
 
 class AscentWatch:
@@ -101,5 +104,5 @@ class AscentWatch:
 
     def solution(self, status: Status) -> Solution:
         """Return where the ascent is."""
-        losses = self._losses
+        losses = self._losses or [inf]  # given up at once
         return Solution(self._dual.point(), losses[-1], status, len(losses) - 1, losses, losses[1:])

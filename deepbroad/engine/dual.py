@@ -8,7 +8,13 @@ import numpy as np
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.batches import take_rows
 from deepbroad.engine.workload import typical_work
-from deepbroad.kernels.dual import gather_scores, list_compact, list_dense, sweep_rows
+from deepbroad.kernels.dual import (
+    gather_scores,
+    list_compact,
+    list_dense,
+    measure_rows,
+    sweep_rows,
+)
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.family import PerTerm
 from deepbroad.model.objective import Design
@@ -16,6 +22,8 @@ from deepbroad.model.plan import Plan
 from deepbroad.model.terms import NONE
 from deepbroad.solvers.dual import Ascent, AscentState, DualAscent
 
+# Cells that are computed with at a time.
+CHUNK = 1 << 16
 # Class terms have no penalty, but they are held back by one of this strength from where the sweep
 # before left them, so that each sweep has a solution.
 CLASS_STRENGTH = 10.0
@@ -96,6 +104,7 @@ class RowDual:
         tol: float,
         *,
         most: float = inf,
+        certain: bool = True,
         watch: "Watch | None" = None,
     ) -> Ascent:
         """Find the beliefs for other strengths, from where the latest are.
@@ -110,7 +119,7 @@ class RowDual:
         if softness >= HOPELESS * self._too_soft:
             return Ascent(0, inf, "slow")
         gaps = [] if resumed is None else resumed.gaps
-        solver = DualAscent(tol=tol, most=int(min(self._most, most)))
+        solver = DualAscent(tol=tol, most=int(min(self._most, most)), certain=certain)
         if watch is not None and resumed is None and watch.begin(gaps):
             return Ascent(0, inf, "stopped")
         ascent = solver.ascend(self, gaps, watch)
@@ -138,16 +147,22 @@ class RowDual:
         self._inverse = inverse.astype(np.float32)
         if scores is not None:
             return
-        target = self._target()
-        self._scores[:, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
+        for part in self._chunks():
+            target = self._target(part)
+            self._scores[part, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
         gather_scores(
             self._cells, self._labels, self._weights, self._inverse, self._beliefs,
             self._scores.reshape(-1), lanes_for(self._width), self._width,
         )  # fmt: skip
 
-    def _target(self) -> np.ndarray:
-        """Return the scores that the penalty pulls to, (n_reached, C) or what has that shape."""
-        return np.broadcast_to(self._design.target * self._design.scale, self._design.scale.shape)
+    def _chunks(self) -> list[slice]:
+        """Return ranges of cells, so that what is computed with them stays small."""
+        return [slice(low, low + CHUNK) for low in range(0, len(self._scores), CHUNK)]
+
+    def _target(self, part: slice) -> np.ndarray:
+        """Return the scores that the penalty pulls some cells to, (n, C)."""
+        scale, target = self._design.scale[part], self._design.target
+        return scale * (target[part] if np.ndim(target) else target)
 
     def sweep(self, seed: int, cycle: int) -> float:
         """Take the step of each row once, in random order; return about the mean duality gap."""
@@ -159,6 +174,20 @@ class RowDual:
             self._class_scores, self._scores.reshape(-1), self._beliefs, self._partitions,
             lanes_for(self._width), self._width,
         )  # fmt: skip
+        return self._mean_gap(gap)
+
+    def measure(self) -> float:
+        """Return the mean duality gap."""
+        gap = measure_rows(
+            self._cells, self._weights, self._class_scores, self._scores.reshape(-1),
+            self._beliefs, lanes_for(self._width), self._width,
+        )  # fmt: skip
+        # Beliefs bound F where they have the frequencies of classes; else they may miss it by this.
+        missed = abs(float(self._class_residuals() @ self._class_scores))
+        return self._mean_gap(gap + missed)
+
+    def _mean_gap(self, gap: float) -> float:
+        """Return the gap of rows and class terms by weight."""
         residuals = self._class_residuals()
         # What a step of class terms alone would gain, and more: frequencies of classes are seen.
         gap += CLASS_GAIN * float((residuals**2 / np.maximum(self._class_weights, 1e-12)).sum())
@@ -171,14 +200,19 @@ class RowDual:
 
     def point(self) -> np.ndarray:
         """Return the parameters u of these scores, as an objective has them."""
-        design, target = self._design, self._target()
-        # Beyond the target, the scores of a cell add up to 0 over the classes.
-        beyond: np.ndarray = np.zeros(design.scale.shape)
-        beyond[:, 1:] = self._scores[:, : beyond.shape[1] - 1] - (target[:, 1:] - target[:, :1])
-        beyond += target - beyond.mean(axis=1, keepdims=True)
-        cells = np.zeros(design.scale.shape)
-        np.divide(beyond, design.scale, out=cells, where=design.scale != 0)
-        return np.concatenate([self._class_scores / design.class_scale, cells.ravel()])
+        design = self._design
+        n_classes = len(design.class_scale)
+        u = np.zeros(n_classes + design.scale.size)
+        u[:n_classes] = self._class_scores / design.class_scale
+        cells = u[n_classes:].reshape(-1, n_classes)
+        for part in self._chunks():
+            scale, target = design.scale[part], self._target(part)
+            # Beyond the target, the scores of a cell add up to 0 over the classes.
+            scores = np.zeros(scale.shape)
+            scores[:, 1:] = self._scores[part, : n_classes - 1] - target[:, 1:] + target[:, :1]
+            scores += target - scores.mean(axis=1, keepdims=True)
+            np.divide(scores, scale, out=cells[part], where=scale != 0)
+        return u
 
 
 def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarray:

@@ -196,9 +196,10 @@ class Training:
         if isinstance(solver, DualFirst):
             # A dual has no point to start from.
             if warm is None and loss is LOG_LOSS and not journal.is_at(loss):
-                found = self._by_dual(family, solver, callbacks, journal)
-                if found is not None:
+                found, is_end = self._by_dual(family, solver, callbacks, journal)
+                if found is not None and is_end:
                     return found
+                warm = None if found is None else found[0]
             return self.discriminative(
                 family, solver.otherwise, callbacks=callbacks, warm=warm, loss=loss, journal=journal
             )
@@ -243,21 +244,24 @@ class Training:
 
     def _by_dual(
         self, family: Family, solver: DualFirst, callbacks: Sequence[Callback], journal: Journal
-    ) -> tuple[ScoreTables, Solution] | None:
-        """Return the model by dual ascent, None where that is not fast."""
+    ) -> tuple[tuple[ScoreTables, Solution] | None, bool]:
+        """Return what dual ascent comes to, and whether that is the end.
+
+        If not, there is a model if it is better than what a solver would start from.
+        """
         design = self.design(family)
-        size = 4 if design.scale.size > solver.otherwise.double_limit else 8
-        dual = self.dual(family, design, room=2.0 * solver.pairs * size * design.scale.size)
+        dual = self.dual(family, design, solver.room(design.scale.size))
         if dual is None:
-            return None
+            return None, False
         total = float(self.class_counts.sum())
         objective = Objective(design, self.loss_pass(family, design), total, self.threads)
-        solution = fit_by_dual(
+        solution, is_end = fit_by_dual(
             dual, objective, family.strength, solver, terms=self.plan.terms, reached=self.reached,
             callbacks=callbacks, journal=journal,
         )  # fmt: skip
+        is_better = is_end or (solution.n_iter and solution.loss < objective(objective.start)[0])
         del dual, objective
-        return None if solution is None else self._finish(family, design, solution)
+        return (self._finish(family, design, solution) if is_better else None), is_end
 
     def _finish(
         self, family: Family, design: Design, solution: Solution

@@ -62,7 +62,7 @@ class Fold:
     def minimise(self, strength: PerTerm, solver: LBFGS) -> int:
         """Fit with other strengths; return how many passes that took."""
         if self._dual is not None:
-            ascent = self._dual.ascend(strength, solver.tol)
+            ascent = self._dual.ascend(strength, solver.tol, certain=False)
             if ascent.status == "converged":
                 self._u = self._dual.point()
                 return ascent.sweeps

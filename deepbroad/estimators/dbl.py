@@ -71,7 +71,8 @@ class DBLClassifier(StreamedDiscriminative):
     solver : {"auto", "lbfgs", "lbfgs-plain", "sgd"}, default="auto"
         "auto": dual coordinate ascent, which takes exact steps row by row, where rows are in
         memory, strengths are of scores and that is fast: with many more parameters than rows bear,
-        strong penalties, or classes that are nearly separable; else "lbfgs". "lbfgs": L-BFGS,
+        strong penalties, or classes that are nearly separable; else "lbfgs", which goes on from
+        where the ascent was given up, its iterations counted afresh. "lbfgs": L-BFGS,
         preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
         has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
         by each of many batches, with no step size to choose. It comes to within 1 % of L-BFGS's
@@ -82,8 +83,9 @@ class DBLClassifier(StreamedDiscriminative):
         Iterations of the solver at most; of "sgd" and dual ascent, passes over the rows.
     tol : float, default=1e-5
         Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; dual ascent,
-        when F is at most tol/10 above its minimum; "sgd", when two passes in a row lower the
-        held-out loss by less than 200·tol of it each, or F is at most 200·tol above its minimum.
+        when the gap between F and its dual, about what F is above its minimum, is at most tol/10;
+        "sgd", when two passes in a row lower the held-out loss by less than 200·tol of it each, or
+        that gap is at most 200·tol.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"

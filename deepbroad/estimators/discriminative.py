@@ -194,7 +194,7 @@ class DiscriminativeClassifier(TableClassifier):
         reasons = {
             "max_iter": f"reached max_iter={self.max_iter} before the loss settled; raise "
             "max_iter, or alpha for a simpler model",
-            "interrupted": "was interrupted; the model holds the best weights so far",
+            "interrupted": "was interrupted; the model holds the weights that it had come to",
             "stalled": "found no step that lowers the loss further; a larger alpha or tol helps",
         }
         if solution.status in reasons:

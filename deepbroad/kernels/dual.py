@@ -144,6 +144,21 @@ def score_row(row, cells, scores, sums, lanes, width):
 
 
 @jit
+def relate_scores(class_scores, sums, found):
+    """Write the scores of a row's classes into `found`, given its sums; return their log sum."""
+    n_classes = len(found)
+    found[0] = class_scores[0]
+    highest = found[0]
+    for k in range(1, n_classes):
+        found[k] = class_scores[k] + sums[k - 1]
+        highest = max(highest, found[k])
+    total = 0.0
+    for k in range(n_classes):
+        total += np.exp(found[k] - highest)
+    return highest + np.log(total)
+
+
+@jit
 def move_row(row, cells, inverse, change, scores, lanes, width):
     """Add the change of a row, over the strength of each term, to the scores of its cells."""
     vector = len(lanes)
@@ -170,15 +185,7 @@ def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scor
     gap = 0.0
     for row in order:
         score_row(row, cells, scores, sums, lanes, width)
-        found[0] = class_scores[0]
-        highest = found[0]
-        for k in range(1, n_classes):
-            found[k] = class_scores[k] + sums[k - 1]
-            highest = max(highest, found[k])
-        total = 0.0
-        for k in range(n_classes):
-            total += np.exp(found[k] - highest)
-        log_total = highest + np.log(total)
+        log_total = relate_scores(class_scores, sums, found)
         q, old, own = weights[row] * sum_inverse, beliefs[row], 0.0
         for k in range(n_classes):
             logs[k] = np.log(max(old[k], LEAST))
@@ -197,6 +204,21 @@ def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scor
             if k > 0:
                 change[k - 1] = moved - first
         move_row(row, cells, inverse, change, scores, lanes, width)
+    return gap
+
+
+@jit
+def measure_rows(cells, weights, class_scores, scores, beliefs, lanes, width):
+    """Return Σ ω·KL(belief ‖ softmax of scores) with all scores as they are: the gap itself."""
+    n_classes = beliefs.shape[1]
+    sums, found = np.empty(ADDERS * width, scores.dtype), np.empty(n_classes)
+    gap = 0.0
+    for row in range(cells.shape[0]):
+        score_row(row, cells, scores, sums, lanes, width)
+        log_total = relate_scores(class_scores, sums, found)
+        for k in range(n_classes):
+            belief = beliefs[row, k]
+            gap += weights[row] * belief * (np.log(max(belief, LEAST)) - found[k] + log_total)
     return gap
 
 

@@ -12,6 +12,10 @@ from deepbroad.solvers.stochastic import SGD
 
 # Sweeps after which it can be told how fast the gap closes.
 TELLING = 3
+# Bytes.
+LEAST_ROOM = 4e6
+# Scores in single precision bear no smaller gap.
+LEAST_GAP = 1e-8
 
 
 class Dual(Protocol):
@@ -19,6 +23,9 @@ class Dual(Protocol):
 
     def sweep(self, seed: int, cycle: int) -> float:
         """Take the step of each row once; return about the gap between F and its dual."""
+
+    def measure(self) -> float:
+        """Return that gap as it is now, which takes half as long as a sweep."""
 
 
 class Ascent(NamedTuple):
@@ -67,7 +74,8 @@ class DualFirst:
     gap : float
         The gap at which the ascent stops.
     pairs : int
-        It may take as much memory as so many pairs of vectors that L-BFGS remembers.
+        It may take as much memory as so many pairs of vectors that L-BFGS remembers, and LEAST_ROOM
+        in any fit.
     """
 
     state_type: ClassVar[type] = AscentState
@@ -75,6 +83,11 @@ class DualFirst:
     otherwise: LBFGS | SGD
     gap: float
     pairs: int
+
+    def room(self, n_parameters: int) -> float:
+        """Return how many bytes the ascent may take."""
+        size = 4 if n_parameters > self.otherwise.double_limit else 8
+        return max(2.0 * self.pairs * size * n_parameters, LEAST_ROOM)
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,9 @@ class DualAscent:
         Sweeps at most. Once they will not do at the rate so far, the ascent is given up.
     seed : int
         For the order of rows.
+    certain : bool
+        Whether the gap is measured before it counts as closed: what sweeps tell of it is each row's
+        part at its turn, and the steps of other rows come after it.
 
     References
     ----------
@@ -104,6 +120,7 @@ class DualAscent:
     tol: float = 1e-4
     most: int = 30
     seed: int = 0
+    certain: bool = True
 
     def ascend(
         self, dual: Dual, gaps: list[float], watch: Callable[[], bool] | None = None
@@ -113,16 +130,19 @@ class DualAscent:
         `gaps` has those of the sweeps so far, and gets those of the others.
         """
         stopped = False
-        while True:
+        while self.tol >= LEAST_GAP:
             gap = gaps[-1] if gaps else inf
             if stopped:
                 return Ascent(len(gaps), gap, "stopped")
+            if gap <= self.tol and self.certain:
+                gap = gaps[-1] = max(gap, dual.measure())
             if gap <= self.tol:
                 return Ascent(len(gaps), gap, "converged")
             if len(gaps) + self._needed(gaps) > self.most:
                 return Ascent(len(gaps), gap, "slow")
             gaps.append(dual.sweep(self.seed, len(gaps)))
             stopped = watch is not None and watch()
+        return Ascent(len(gaps), inf, "slow")
 
     def _needed(self, gaps: list[float]) -> float:
         """Return how many more sweeps it takes at the rate of the latest."""

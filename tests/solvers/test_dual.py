@@ -10,8 +10,11 @@ from deepbroad.solvers import DualAscent
 class Gaps:
     """A dual whose gaps fall as told; it notes what it is asked for."""
 
-    def __init__(self, gap):
-        self.gap, self.asked = gap, []
+    def __init__(self, gap, measured=0.0):
+        self.gap, self.measured, self.asked = gap, measured, []
+
+    def measure(self):
+        return self.measured
 
     def sweep(self, seed, cycle):
         self.asked.append((seed, cycle))
@@ -41,8 +44,24 @@ def test_it_is_given_up_once_the_rate_will_not_do(gap, sweeps):
     assert (ascent.sweeps, ascent.status) == (sweeps, "slow")
 
 
+def test_a_gap_is_measured_before_it_counts_as_closed():
+    def ascend(**settings):
+        dual = Gaps(lambda cycle: 0.1**cycle, measured=2e-3)
+        return DualAscent(tol=1.5e-3, most=30, **settings).ascend(dual, [])
+
+    assert ascend(certain=False)[::2] == (4, "converged")
+    assert ascend()[::2] == (7, "slow")  # the gap is stuck at what is measured
+
+
+@pytest.mark.parametrize("tol", [0.0, 5e-324, 1e-12])
+def test_a_gap_beyond_single_precision_is_not_tried(tol):
+    dual = Gaps(lambda cycle: 0.1**cycle)
+    assert DualAscent(tol=tol).ascend(dual, []) == (0, inf, "slow")
+    assert dual.asked == []
+
+
 def test_there_are_no_more_sweeps_than_it_may_have():
-    assert DualAscent(tol=1e-9, most=2).ascend(Gaps(lambda cycle: 0.1**cycle), []) == (
+    assert DualAscent(tol=1e-7, most=2).ascend(Gaps(lambda cycle: 0.1**cycle), []) == (
         2,
         pytest.approx(0.1),
         "slow",
@@ -57,7 +76,7 @@ def test_a_watch_may_stop_it():
         return len(seen) == 2
 
     gaps = []
-    ascent = DualAscent(tol=1e-9, most=30).ascend(Gaps(lambda c: 0.1**c), gaps, watch)
+    ascent = DualAscent(tol=1e-7, most=30).ascend(Gaps(lambda c: 0.1**c), gaps, watch)
     assert (ascent.sweeps, ascent.status, seen) == (2, "stopped", [1, 2])
 
 
