@@ -162,7 +162,7 @@ class RowDual:
     def _target(self, part: slice) -> np.ndarray:
         """Return the scores that the penalty pulls some cells to, (n, C)."""
         scale, target = self._design.scale[part], self._design.target
-        return scale * (target[part] if np.ndim(target) else target)
+        return scale * (target[part] if isinstance(target, np.ndarray) else target)
 
     def sweep(self, seed: int, cycle: int) -> float:
         """Take the step of each row once, in random order; return about the mean duality gap."""
