@@ -16,6 +16,7 @@ from deepbroad.kernels.dual import (
     sweep_rows,
 )
 from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.cost import TYPICAL
 from deepbroad.model.family import PerTerm
 from deepbroad.model.objective import Design
 from deepbroad.model.plan import Plan
@@ -30,9 +31,9 @@ CLASS_STRENGTH = 10.0
 # In few rows by a weaker one: this share of their weight.
 CLASS_SHARE = 0.02
 CLASS_GAIN = 5.0
-# Nanoseconds of a sweep, typically: for each term of a row, and for each of its classes there; for
-# each row, and for each of its classes.
-LOOKUP, LANE, STEP, CLASS_STEP = 2.5, 0.5, 200.0, 80.0
+# Of a sweep, typically: look-ups in tables of all classes that one for each term of a row is like,
+# and nanoseconds for each row, and for each of its classes.
+SWEEP, STEP, CLASS_STEP = 1.3, 200.0, 80.0
 # Iterations of L-BFGS that a fit usually takes; with fewer sweeps than the least in that time none
 # is begun.
 USUAL_ITERATIONS = 100
@@ -241,7 +242,9 @@ def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarr
 def count_sweeps(source: ArraySource, plan: Plan, n_parameters: int, dtype: np.dtype) -> int:
     """Return how many sweeps take as long as a fit by L-BFGS does, by counts at typical costs."""
     rows, terms, n_classes = count_weighted(source), len(plan.terms), source.n_classes
-    row_work = terms * (LOOKUP + LANE * n_classes) + STEP + CLASS_STEP * n_classes
+    width = lane_count(n_classes - 1)
+    lookup = TYPICAL.lookup(n_parameters / n_classes, width, tables=terms, item=4)
+    row_work = terms * SWEEP * float(lookup) + STEP + CLASS_STEP * n_classes
     per_row, fixed = typical_work(plan, n_classes - 1, dtype, n_parameters)
     return int(min(USUAL_ITERATIONS * (per_row + fixed / max(rows, 1)) / row_work, MOST_SWEEPS))
 
