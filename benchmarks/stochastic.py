@@ -82,8 +82,13 @@ class Comparison(DBLClassifier):
         self, goal: float, training: Training, family: Family, prepared: Prepared
     ) -> str:
         """Return the first pass whose mean is near enough, or that there is none."""
-        if (dual := training.dual(family, training.design(family), float("inf"))) is not None:
-            return self._sweeps_to(goal, training, family, prepared, dual)
+        design = training.design(family)
+        room = SOLVER.room(design.scale.size)
+        tried, dual = (training.dual(family, design, room) for _ in range(2))
+        if tried is not None and dual is not None:
+            ascent = tried.ascend(family.strength, SOLVER.gap, most=PASSES)
+            if ascent.status == "converged":
+                return self._sweeps_to(goal, training, family, prepared, dual)
         dealing, training = training.hold_out(family, SOLVER.otherwise.seed)
         design = training.design(family)
         n_classes = len(design.class_scale)

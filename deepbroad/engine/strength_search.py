@@ -21,8 +21,13 @@ LEAST_GROWTH, MOST_GROWTH = 0.5, 4.0
 # A loss that is lower by less than this share is no better.
 BETTER = 1e-4
 # What is tried once the strengths by order are found. Where most terms matter, a little is best; in
-# full, adaptation pays where few do (car).
-ADAPTATIONS = (Adaptation(0.25, 0.1), Adaptation(0.5, 0.1), Adaptation(1.0, 0.1))
+# full, adaptation pays where few do (car, connect-4).
+ADAPTATIONS = (
+    Adaptation(0.25, 0.1),
+    Adaptation(0.5, 0.1),
+    Adaptation(1.0, 0.1),
+    Adaptation(1.0, 0.01),
+)
 # Strengths are told apart long before a fit has converged, once the first has: one that ends early
 # is near its start still, and looks better or worse than its strengths are. Tolerances are for a
 # loss of 1 and become smaller with it: of a loss of 0.05, a fall by 0.0003 is not little.

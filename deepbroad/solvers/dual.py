@@ -134,7 +134,7 @@ class DualAscent:
             gap = gaps[-1] if gaps else inf
             if stopped:
                 return Ascent(len(gaps), gap, "stopped")
-            if gap <= self.tol and self.certain:
+            if gaps and gap <= self.tol and self.certain:
                 gap = gaps[-1] = max(gap, dual.measure())
             if gap <= self.tol:
                 return Ascent(len(gaps), gap, "converged")
