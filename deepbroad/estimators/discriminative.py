@@ -35,8 +35,6 @@ from deepbroad.solvers import LBFGS, SGD, DualFirst, Progress, Solution, Solver
 # Kinds of L-BFGS by name, and how far each preconditions its search.
 PRECONDITIONING = {"lbfgs": LBFGS.preconditioning, "lbfgs-plain": 0.0}
 SOLVERS = ["auto", *PRECONDITIONING, "sgd"]
-# Dual ascent may take this share of the memory of L-BFGS's pairs: the rest is for what it computes.
-ROOM = 0.6
 # A gap is all that is left, not what one more iteration would bring.
 GAP = 0.1
 # Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
@@ -168,11 +166,7 @@ class DiscriminativeClassifier(TableClassifier):
         lbfgs = LBFGS(
             max_iter=max_iter, tol=tol, history=history, preconditioning=PRECONDITIONING[kind]
         )
-        return (
-            DualFirst(lbfgs, gap=GAP * tol, pairs=int(ROOM * history))
-            if self.solver == "auto"
-            else lbfgs
-        )
+        return DualFirst(lbfgs, gap=GAP * tol, pairs=history) if self.solver == "auto" else lbfgs
 
     def _previous(self, prepared: Prepared) -> ScoreTables | None:
         """Return the model of the previous fit to start from, if its cells mean the same."""

@@ -67,8 +67,8 @@ class SGD:
     preconditioning : float
         q.
     caution : float
-        a. Where classes are separable and parameters many, 1 overshoots in an early pass (letter)
-        and the walk goes back once; less takes more passes elsewhere (connect-4, covertype).
+        a. Less takes more passes (connect-4); where classes are separable and parameters many, 1 is
+        too much already (letter), but there dual ascent is faster.
     seed : int
         For whoever draws the batches.
     double_limit : int
@@ -84,7 +84,7 @@ class SGD:
     tol: float = 2e-3
     momentum: float = 0.98
     preconditioning: float = 0.25
-    caution: float = 1.0
+    caution: float = 1.5
     seed: int = 0
     double_limit: int = SMALL
 
