@@ -114,7 +114,7 @@ def test_ctrl_c_keeps_a_usable_model_and_warns(model, iteration, table):
             raise KeyboardInterrupt
 
     interrupted = clone(model).set_params(callbacks=[press])
-    with pytest.warns(ConvergenceWarning, match="was interrupted; the model holds the best"):
+    with pytest.warns(ConvergenceWarning, match="was interrupted; the model holds the weights"):
         interrupted.fit(X, y)
     assert interrupted.status_ == "interrupted"
     assert interrupted.loss_ <= interrupted.loss_curve_[0]
