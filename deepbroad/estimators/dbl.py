@@ -75,8 +75,9 @@ class DBLClassifier(StreamedDiscriminative):
         where the ascent was given up, its iterations counted afresh. "lbfgs": L-BFGS,
         preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
         has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
-        by each of many batches, with no step size to choose. It comes to within 1 % of L-BFGS's
-        test loss in a few passes (`benchmarks/stochastic.py`). From 5,000 rows on, batches leave
+        by each of many batches, with no step size to choose. Ten passes come to within 1 % of
+        L-BFGS's test loss on most tables and stay a few per cent above it on others
+        (`benchmarks/stochastic.py`). From 5,000 rows on, batches leave
         out one in twenty (5,000 at most), whose loss tells when to stop and is what `loss_` and
         `loss_curve_` have; with fewer they have F. L-BFGS can go on from there with `warm_start`.
     max_iter : int, default=500
