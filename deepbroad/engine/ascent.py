@@ -60,37 +60,27 @@ class AscentWatch:
         callbacks: Sequence[Callback],
         state: AscentState | None = None,
     ) -> None:
-        self._state = state
+        self.is_resumed = state is not None
         self._dual, self._objective = dual, objective
         self._max_iter, self._callbacks = max_iter, callbacks
         self._began = perf_counter()
-        self._gaps: list[float] = []
+        self.gaps: list[float] = []
         self._losses: list[float] = []
         if state is not None:
             dual.resume(state)
-            self._gaps, self._losses = state.gaps, state.losses
+            self.gaps, self._losses = state.gaps, state.losses
             self._began -= state.seconds
-
-    @property
-    def state(self) -> AscentState | None:
-        """What the ascent goes on from."""
-        return self._state
-
-    def begin(self, gaps: list[float]) -> bool:
-        """Evaluate F before the first sweep; `gaps` will have those of sweeps."""
-        self._gaps = gaps
-        return self()
 
     def __call__(self) -> bool:
         """Evaluate F where the ascent is; tell whether a callback stops it."""
         loss, gradient = self._objective(self._dual.point())
         self._losses.append(loss)
         seconds = perf_counter() - self._began
-        moment = Moment(lambda: self._dual.state(self._gaps, self._losses, seconds))
+        moment = Moment(lambda: self._dual.state(self.gaps, self._losses, seconds))
         progress = Progress(
-            iteration=len(self._gaps),
+            iteration=len(self.gaps),
             max_iter=self._max_iter,
-            evaluations=len(self._gaps),
+            evaluations=len(self.gaps),
             loss=loss,
             gradient_norm=float(np.abs(gradient).max()),
             seconds=seconds,

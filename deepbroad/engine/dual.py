@@ -30,6 +30,7 @@ CHUNK = 1 << 16
 CLASS_STRENGTH = 10.0
 # In few rows by a weaker one: this share of their weight.
 CLASS_SHARE = 0.02
+# What is missing to the frequencies of classes counts ten times what it costs F: people see it.
 CLASS_GAIN = 5.0
 # Of a sweep, typically: look-ups in tables of all classes that one for each term of a row is like,
 # and nanoseconds for each row, and for each of its classes.
@@ -43,17 +44,21 @@ HOPELESS = 3.0
 
 
 class Watch(Protocol):
-    """Follows an ascent."""
+    """Follows an ascent.
 
-    @property
-    def state(self) -> AscentState | None:
-        """What the ascent goes on from."""
+    Attributes
+    ----------
+    gaps : list of float
+        Those of sweeps, which the ascent adds to.
+    is_resumed : bool
+        Whether the ascent goes on from a state, and its scores are as they were.
+    """
 
-    def begin(self, gaps: list[float]) -> bool:
-        """Look before the first sweep; `gaps` will have those of sweeps. Tell whether to stop."""
+    gaps: list[float]
+    is_resumed: bool
 
     def __call__(self) -> bool:
-        """Look after a sweep; tell whether to stop."""
+        """Look before the first sweep and after each; tell whether to stop."""
 
 
 class RowDual:
@@ -106,7 +111,7 @@ class RowDual:
         *,
         most: float = inf,
         certain: bool = True,
-        watch: "Watch | None" = None,
+        watch: Watch | None = None,
     ) -> Ascent:
         """Find the beliefs for other strengths, from where the latest are.
 
@@ -114,16 +119,15 @@ class RowDual:
         """
         if not np.all(np.asarray(strength) > 0):
             return Ascent(0, inf, "slow")
-        resumed = watch.state if watch is not None else None
-        self._strengthen(strength, None if resumed is None else resumed.scores)
+        is_resumed = watch is not None and watch.is_resumed
+        self._strengthen(strength, gathers=not is_resumed)
         softness = float(self._inverse.sum())
         if softness >= HOPELESS * self._too_soft:
             return Ascent(0, inf, "slow")
-        gaps = [] if resumed is None else resumed.gaps
         solver = DualAscent(tol=tol, most=int(min(self._most, most)), certain=certain)
-        if watch is not None and resumed is None and watch.begin(gaps):
+        if watch is not None and not is_resumed and watch():
             return Ascent(0, inf, "stopped")
-        ascent = solver.ascend(self, gaps, watch)
+        ascent = solver.ascend(self, [] if watch is None else watch.gaps, watch)
         if ascent.status == "slow":
             self._too_soft = min(self._too_soft, softness)
         return ascent
@@ -141,12 +145,12 @@ class RowDual:
         own = self._scores, self._class_scores, self._beliefs, self._partitions
         return AscentState(*own, gaps, losses, seconds)
 
-    def _strengthen(self, strength: PerTerm, scores: np.ndarray | None = None) -> None:
-        """Take other strengths; beliefs stay, and scores follow from them unless given."""
+    def _strengthen(self, strength: PerTerm, *, gathers: bool = True) -> None:
+        """Take other strengths; beliefs stay, and scores are gathered from them unless told."""
         # The one cell of a term without values to tell apart has no score.
         inverse = np.where(self._terms.spaces > 1, 1.0 / np.asarray(strength, np.float64), 0.0)
         self._inverse = inverse.astype(np.float32)
-        if scores is not None:
+        if not gathers:
             return
         for part in self._chunks():
             target = self._target(part)
@@ -190,7 +194,6 @@ class RowDual:
     def _mean_gap(self, gap: float) -> float:
         """Return the gap of rows and class terms by weight."""
         residuals = self._class_residuals()
-        # What a step of class terms alone would gain, and more: frequencies of classes are seen.
         gap += CLASS_GAIN * float((residuals**2 / np.maximum(self._class_weights, 1e-12)).sum())
         return float(gap) / self._total
 
@@ -249,7 +252,7 @@ def count_sweeps(source: ArraySource, plan: Plan, n_parameters: int, dtype: np.d
     return int(min(USUAL_ITERATIONS * (per_row + fixed / max(rows, 1)) / row_work, MOST_SWEEPS))
 
 
-def cell_bytes(source: ArraySource, plan: Plan) -> float:
+def dual_bytes(source: ArraySource, plan: Plan) -> float:
     """Return about how many bytes a dual takes beside what a fit takes anyway."""
     terms = plan.terms
     per_row = 4.0 * len(terms) + 8.0 * source.n_classes

@@ -9,7 +9,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.ascent import fit_by_dual
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
-from deepbroad.engine.dual import LEAST_SWEEPS, RowDual, cell_bytes, count_sweeps
+from deepbroad.engine.dual import LEAST_SWEEPS, RowDual, count_sweeps, dual_bytes
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
@@ -278,16 +278,13 @@ class Training:
         return ScoreTables(self.plan, classes * design.class_scale, scores, full_scale), solution
 
     def dual(self, family: Family, design: Design, room: float) -> RowDual | None:
-        """Return the dual of the objective, None where it has none or takes too long.
-
-        `room` is how many bytes it may take.
-        """
+        """Return the dual of the objective, None if there is none in `room` bytes or it is slow."""
         source, plan = self.source, self.plan
         if not isinstance(source, ArraySource) or plan.items is not None:
             return None
         # One strength for all classes of a cell, and a cell for every value of every row.
         penalised = family.by_score or not family.generative
-        if not penalised or self.min_count > 1 or cell_bytes(source, plan) > room:
+        if not penalised or self.min_count > 1 or dual_bytes(source, plan) > room:
             return None
         most = count_sweeps(source, plan, design.scale.size, self.dtype)
         counted = plan.terms.values_of(plan.terms.spaces, self.reached) > 1

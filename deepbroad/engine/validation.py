@@ -87,7 +87,7 @@ class Fold:
         classes, cells = self._split()
         return self._held.loss(classes * self._design.class_scale, cells, self._residuals)
 
-    def held_losses(self) -> np.ndarray:
+    def held_losses(self) -> list[float]:
         """Return the mean loss of each group of the held-out rows under the latest fit."""
         if not self._groups:
             source = self._held.source
@@ -97,9 +97,7 @@ class Fold:
             ]
         classes, cells = self._split()
         scores = classes * self._design.class_scale
-        return np.array(
-            [group.loss(scores, cells, self._residuals) / group.weight for group in self._groups]
-        )
+        return [group.loss(scores, cells, self._residuals) / group.weight for group in self._groups]
 
     def variances(self) -> np.ndarray:
         """Return the mean square of the scores of each term under the latest fit, (n_terms,)."""
@@ -187,13 +185,13 @@ class Validation:
         What is asked next starts where this did: a fit that goes on from another one, which had not
         quite converged, looks better than its strengths are.
         """
-        found = []
+        found: list[float] = []
         for fold in self.folds:
             kept = fold.keep()
-            found.append(self._hold_out(fold, strength, solver) / fold.held_weight)
-            groups = fold.held_losses() if len(self.folds) == 1 else np.empty(0)
+            whole = self._hold_out(fold, strength, solver) / fold.held_weight
+            found += fold.held_losses() if len(self.folds) == 1 else [whole]
             fold.go_back(kept)
-        return groups if len(groups) else np.array(found)
+        return np.array(found)
 
     def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: LBFGS) -> float:
         """Return the held-out loss where each fold adapts the strengths to its latest fit."""

@@ -12,7 +12,7 @@ from deepbroad.solvers.stochastic import SGD
 
 # Sweeps after which it can be told how fast the gap closes.
 TELLING = 3
-# Bytes.
+# Bytes that an ascent may take in any fit.
 LEAST_ROOM = 4e6
 # Scores in single precision bear no smaller gap.
 LEAST_GAP = 1e-8
@@ -74,8 +74,7 @@ class DualFirst:
     gap : float
         The gap at which the ascent stops.
     pairs : int
-        It may take as much memory as so many pairs of vectors that L-BFGS remembers, and LEAST_ROOM
-        in any fit.
+        It may take as much memory as so many pairs of vectors that L-BFGS remembers.
     """
 
     state_type: ClassVar[type] = AscentState
