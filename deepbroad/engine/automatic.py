@@ -57,7 +57,7 @@ MOST_TRIALS = (12, 20, 12)
 # Trials and passes of each that a depth is given time for before it is begun.
 EXPECTED_PASSES = 8 * 25
 # Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
-# strengths untried (pendigits: 0.10 instead of 0.05). Coarse ones tell strengths apart less well
+# strengths untried (pendigits). Coarse ones tell strengths apart less well
 # (segment, letter).
 PRECISE_SECONDS = 6.0
 # Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
