@@ -1,26 +1,20 @@
 """The dual of the objective over rows in memory: what a solver that goes row by row works on."""
 
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.batches import take_rows
+from deepbroad.engine.cell_list import BLOCK_BYTES, KEPT_BYTES, CellList
 from deepbroad.engine.workload import typical_work
-from deepbroad.kernels.dual import (
-    gather_scores,
-    list_compact,
-    list_dense,
-    measure_rows,
-    sweep_rows,
-)
+from deepbroad.kernels.dual import gather_scores, measure_rows, sweep_rows
+from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.cost import TYPICAL
 from deepbroad.model.family import PerTerm
 from deepbroad.model.objective import Design
 from deepbroad.model.plan import Plan
-from deepbroad.model.terms import NONE
 from deepbroad.solvers.dual import Ascent, AscentState, DualAscent
 
 # Cells that are computed with at a time.
@@ -35,6 +29,8 @@ CLASS_GAIN = 5.0
 # Of a sweep, typically: look-ups in tables of all classes that one for each term of a row is like,
 # and nanoseconds for each row, and for each of its classes.
 SWEEP, STEP, CLASS_STEP = 1.3, 200.0, 80.0
+# Nanoseconds to find a cell where they are not kept.
+LISTING = 2.0
 # Iterations of L-BFGS that a fit usually takes; with fewer sweeps than the least in that time none
 # is begun.
 USUAL_ITERATIONS = 100
@@ -61,6 +57,13 @@ class Watch(Protocol):
         """Look before the first sweep and after each; tell whether to stop."""
 
 
+class DualPlan(NamedTuple):
+    """How a dual is ascended: sweeps at most, and whether the list of cells is kept."""
+
+    most: int
+    keeps_cells: bool
+
+
 class RowDual:
     """Beliefs of rows about their classes, and the scores that follow from them.
 
@@ -73,8 +76,9 @@ class RowDual:
         The cells that rows reach, in ascending order: every cell of every row of any weight.
     design : Design
         Of a family that penalises scores.
-    most : int
-        Sweeps at most.
+    way : DualPlan
+    threads : Threads
+        They list cells; steps are taken one after the other.
     """
 
     def __init__(
@@ -83,22 +87,23 @@ class RowDual:
         plan: Plan,
         reached: np.ndarray,
         design: Design,
-        *,
-        most: int,
+        way: DualPlan,
+        threads: Threads,
     ) -> None:
-        self._terms, self._design, self._most = plan.terms, design, most
-        if source.weights is not None:
-            source = take_rows(source, np.flatnonzero(source.weights))
+        self._terms, self._design, self._most = plan.terms, design, way.most
         weights = np.ones(source.n_rows) if source.weights is None else source.weights
-        self._weights, self._labels = weights, source.labels
+        rows = np.flatnonzero(weights)
+        self._weights, self._labels = weights[rows], source.labels[rows]
         self._total = float(weights.sum())
-        self._class_weights = np.bincount(source.labels, weights, source.n_classes)
+        self._class_weights = np.bincount(self._labels, self._weights, source.n_classes)
         self._class_strength = min(CLASS_STRENGTH, CLASS_SHARE * self._total)
-        self._cells = list_cells(source, plan, reached)
+        self._cells = CellList(
+            source, rows, plan, reached, is_kept=way.keeps_cells, threads=threads
+        )
         self._inverse = np.zeros(len(plan.terms), np.float32)
-        self._beliefs = np.zeros((source.n_rows, source.n_classes))
-        self._beliefs[np.arange(source.n_rows), source.labels] = 1.0
-        self._partitions = np.zeros(source.n_rows)
+        self._beliefs = np.zeros((len(rows), source.n_classes))
+        self._beliefs[np.arange(len(rows)), self._labels] = 1.0
+        self._partitions = np.zeros(len(rows))
         self._class_scores = np.asarray(design.class_start * design.class_scale, np.float64)
         self._width = lane_count(source.n_classes - 1)
         self._scores: np.ndarray = np.zeros((len(reached), self._width), np.float32)
@@ -155,10 +160,11 @@ class RowDual:
         for part in self._chunks():
             target = self._target(part)
             self._scores[part, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
-        gather_scores(
-            self._cells, self._labels, self._weights, self._inverse, self._beliefs,
-            self._scores.reshape(-1), lanes_for(self._width), self._width,
-        )  # fmt: skip
+        for rows, cells in self._cells.blocks():
+            gather_scores(
+                rows, cells, self._labels, self._weights, self._inverse, self._beliefs,
+                self._scores.reshape(-1), lanes_for(self._width), self._width,
+            )  # fmt: skip
 
     def _chunks(self) -> list[slice]:
         """Return ranges of cells, so that what is computed with them stays small."""
@@ -173,20 +179,23 @@ class RowDual:
         """Take the step of each row once, in random order; return about the mean duality gap."""
         # Not after the sweep: where it leaves the class terms is nearer to the solution.
         self._class_scores += self._class_residuals() / self._class_strength
-        order = np.random.default_rng([seed, cycle]).permutation(len(self._labels))
-        gap = sweep_rows(
-            order, self._cells, self._weights, self._inverse, 1.0 / self._class_strength,
-            self._class_scores, self._scores.reshape(-1), self._beliefs, self._partitions,
-            lanes_for(self._width), self._width,
-        )  # fmt: skip
+        random, gap = np.random.default_rng([seed, cycle]), 0.0
+        for rows, cells in self._cells.blocks(random):
+            gap += sweep_rows(
+                random.permutation(len(rows)), rows, cells, self._weights, self._inverse,
+                1.0 / self._class_strength, self._class_scores, self._scores.reshape(-1),
+                self._beliefs, self._partitions, lanes_for(self._width), self._width,
+            )  # fmt: skip
         return self._mean_gap(gap)
 
     def measure(self) -> float:
         """Return the mean duality gap."""
-        gap = measure_rows(
-            self._cells, self._weights, self._class_scores, self._scores.reshape(-1),
-            self._beliefs, lanes_for(self._width), self._width,
-        )  # fmt: skip
+        gap = 0.0
+        for rows, cells in self._cells.blocks():
+            gap += measure_rows(
+                rows, cells, self._weights, self._class_scores, self._scores.reshape(-1),
+                self._beliefs, lanes_for(self._width), self._width,
+            )  # fmt: skip
         # Beliefs bound F where they have the frequencies of classes; else they may miss it by this.
         missed = abs(float(self._class_residuals() @ self._class_scores))
         return self._mean_gap(gap + missed)
@@ -219,44 +228,25 @@ class RowDual:
         return u
 
 
-def list_cells(source: ArraySource, plan: Plan, reached: np.ndarray) -> np.ndarray:
-    """Return which of the `reached` cells each row has in each term, (n_rows, n_terms) int32."""
-    terms = plan.terms
-    numbers = np.zeros(terms.n_cells, np.int32)
-    numbers[reached] = np.arange(len(reached), dtype=np.int32)
-    cells = np.empty((source.n_rows, len(terms)), np.int32)
-    dense, compact = np.flatnonzero(~terms.is_compact), np.flatnonzero(terms.is_compact)
-    shared = [group for group in plan.groups if not group.compact]
-    if len(dense):
-        codes = np.zeros((len(terms.cardinalities), source.n_rows), np.int32)
-        for group, joint in zip(shared, source.codes, strict=False):
-            for column, digits in zip(group.columns, group.digits, strict=True):
-                codes[column] = digits[joint]
-        shapes = terms.shapes[dense]
-        after = np.cumprod(shapes[:, ::-1], axis=1)[:, ::-1]
-        members = np.maximum(terms.members[dense], 0)
-        strides = np.where(terms.members[dense] == NONE, 0, after // shapes)
-        list_dense(codes, members, strides, terms.offsets[dense], dense, numbers, cells)
-    if len(compact):
-        list_compact(source.codes, len(shared), terms.offsets[compact], compact, numbers, cells)
-    return cells
+def plan_dual(
+    source: ArraySource, plan: Plan, n_parameters: int, dtype: np.dtype, room: float
+) -> DualPlan | None:
+    """Return how to ascend the dual in `room` bytes; None if that would be slow, or there is none.
 
-
-def count_sweeps(source: ArraySource, plan: Plan, n_parameters: int, dtype: np.dtype) -> int:
-    """Return how many sweeps take as long as a fit by L-BFGS does, by counts at typical costs."""
+    Slow is what takes longer than a fit by L-BFGS, by counts at typical costs.
+    """
     rows, terms, n_classes = count_weighted(source), len(plan.terms), source.n_classes
+    least = rows * 8.0 * n_classes + 4.0 * plan.terms.n_cells + BLOCK_BYTES
+    if least > room:
+        return None
+    keeps_cells = 4.0 * rows * terms <= min(room - least, KEPT_BYTES)
     width = lane_count(n_classes - 1)
     lookup = TYPICAL.lookup(n_parameters / n_classes, width, tables=terms, item=4)
-    row_work = terms * SWEEP * float(lookup) + STEP + CLASS_STEP * n_classes
+    each = SWEEP * float(lookup) + (0.0 if keeps_cells else LISTING)
+    row_work = terms * each + STEP + CLASS_STEP * n_classes
     per_row, fixed = typical_work(plan, n_classes - 1, dtype, n_parameters)
-    return int(min(USUAL_ITERATIONS * (per_row + fixed / max(rows, 1)) / row_work, MOST_SWEEPS))
-
-
-def dual_bytes(source: ArraySource, plan: Plan) -> float:
-    """Return about how many bytes a dual takes beside what a fit takes anyway."""
-    terms = plan.terms
-    per_row = 4.0 * len(terms) + 8.0 * source.n_classes
-    return count_weighted(source) * per_row + 4.0 * terms.n_cells
+    most = int(min(USUAL_ITERATIONS * (per_row + fixed / max(rows, 1)) / row_work, MOST_SWEEPS))
+    return DualPlan(most, keeps_cells) if most >= LEAST_SWEEPS else None
 
 
 def count_weighted(source: ArraySource) -> int:

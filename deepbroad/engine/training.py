@@ -9,7 +9,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.ascent import fit_by_dual
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
-from deepbroad.engine.dual import LEAST_SWEEPS, RowDual, count_sweeps, dual_bytes
+from deepbroad.engine.dual import RowDual, plan_dual
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.passes import LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
@@ -284,13 +284,13 @@ class Training:
             return None
         # One strength for all classes of a cell, and a cell for every value of every row.
         penalised = family.by_score or not family.generative
-        if not penalised or self.min_count > 1 or dual_bytes(source, plan) > room:
+        if not penalised or self.min_count > 1:
             return None
-        most = count_sweeps(source, plan, design.scale.size, self.dtype)
+        way = plan_dual(source, plan, design.scale.size, self.dtype, room)
         counted = plan.terms.values_of(plan.terms.spaces, self.reached) > 1
-        if most < LEAST_SWEEPS or not design.scale[counted].all():
+        if way is None or not design.scale[counted].all():
             return None
-        return RowDual(source, plan, self.reached, design, most=most)
+        return RowDual(source, plan, self.reached, design, way, self.threads)
 
     def scored(self, family: Family, class_scores: np.ndarray, scores: np.ndarray) -> ScoreTables:
         """Return the model with given scores of the cells that rows reach; the others are fixed."""

@@ -10,10 +10,10 @@ others as they are: with q = ω_r Σ_j 1/λ_j over its cells and s its scores,
 
     p ← softmax(s + q·(p_old - p)).
 
-Arrays: cells (rows, terms) int32, the cell of each term that a row reaches; inverse (terms,), 1/λ;
-scores (n_cells * W,), those of the classes but the first, relative to its, padded to W lanes;
-beliefs (rows, C) and partitions (rows,) float64, the latter being where the search for a row's log
-partition starts.
+Arrays: rows (n,), numbers of rows, of which `cells` (n, terms) int32 has the cell of each term that
+they reach; inverse (terms,), 1/λ; scores (n_cells * W,), those of the classes but the first,
+relative to its, padded to W lanes; beliefs (n_rows, C) and partitions (n_rows,) float64, the latter
+being where the search for a row's log partition starts.
 
 References
 ----------
@@ -126,7 +126,7 @@ def refine_belief(pulled, q, logs, belief):
 
 
 @jit
-def score_row(row, cells, scores, sums, lanes, width):
+def score_row(place, cells, scores, sums, lanes, width):
     """Write the sum of a row's scores into the first `width` of `sums`; there are ADDERS times."""
     for lane in range(ADDERS * width):
         sums[lane] = 0.0
@@ -135,7 +135,7 @@ def score_row(row, cells, scores, sums, lanes, width):
     for term in range(cells.shape[1]):
         # In turn: an addition need not wait for the one before it.
         for lane in range(0, width, vector):
-            entry = np.int64(cells[row, term]) * width + lane
+            entry = np.int64(cells[place, term]) * width + lane
             add_lanes(sums, adder + lane, scores, entry, lanes)
         adder = adder + width if adder < (ADDERS - 1) * width else 0
     for lane in range(width):
@@ -159,21 +159,22 @@ def relate_scores(class_scores, sums, found):
 
 
 @jit
-def move_row(row, cells, inverse, change, scores, lanes, width):
+def move_row(place, cells, inverse, change, scores, lanes, width):
     """Add the change of a row, over the strength of each term, to the scores of its cells."""
     vector = len(lanes)
     for term in range(cells.shape[1]):
         for lane in range(0, width, vector):
-            entry = np.int64(cells[row, term]) * width + lane
+            entry = np.int64(cells[place, term]) * width + lane
             add_scaled(scores, entry, change, lane, inverse[term], lanes)
 
 
 @jit
-def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scores, beliefs,
+def sweep_rows(order, rows, cells, weights, inverse, class_inverse, class_scores, scores, beliefs,
                partitions, lanes, width):  # fmt: skip
-    """Take the step of each row in `order`; return Σ ω·KL(belief ‖ softmax of scores) before it.
+    """Take the step of each of the `rows`, in an order; return Σ ω·KL(belief ‖ softmax of scores).
 
-    That sum is about the gap between F and its dual: the row's own part of it, at its turn.
+    That sum, by the scores before each step, is about the gap between F and its dual: the row's own
+    part of it, at its turn.
     """
     n_classes = beliefs.shape[1]
     sums, change = np.empty(ADDERS * width, scores.dtype), np.zeros(width, scores.dtype)
@@ -183,8 +184,9 @@ def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scor
     for term in range(len(inverse)):
         sum_inverse += inverse[term]
     gap = 0.0
-    for row in order:
-        score_row(row, cells, scores, sums, lanes, width)
+    for place in order:
+        row = rows[place]
+        score_row(place, cells, scores, sums, lanes, width)
         log_total = relate_scores(class_scores, sums, found)
         q, old, own = weights[row] * sum_inverse, beliefs[row], 0.0
         for k in range(n_classes):
@@ -203,18 +205,19 @@ def sweep_rows(order, cells, weights, inverse, class_inverse, class_scores, scor
             class_scores[k] += class_inverse * moved
             if k > 0:
                 change[k - 1] = moved - first
-        move_row(row, cells, inverse, change, scores, lanes, width)
+        move_row(place, cells, inverse, change, scores, lanes, width)
     return gap
 
 
 @jit
-def measure_rows(cells, weights, class_scores, scores, beliefs, lanes, width):
+def measure_rows(rows, cells, weights, class_scores, scores, beliefs, lanes, width):
     """Return Σ ω·KL(belief ‖ softmax of scores) with all scores as they are: the gap itself."""
     n_classes = beliefs.shape[1]
     sums, found = np.empty(ADDERS * width, scores.dtype), np.empty(n_classes)
     gap = 0.0
-    for row in range(cells.shape[0]):
-        score_row(row, cells, scores, sums, lanes, width)
+    for place in range(len(rows)):
+        row = rows[place]
+        score_row(place, cells, scores, sums, lanes, width)
         log_total = relate_scores(class_scores, sums, found)
         for k in range(n_classes):
             belief = beliefs[row, k]
@@ -223,35 +226,37 @@ def measure_rows(cells, weights, class_scores, scores, beliefs, lanes, width):
 
 
 @jit
-def gather_scores(cells, labels, weights, inverse, beliefs, scores, lanes, width):
-    """Add what follows from all beliefs to the scores of cells."""
+def gather_scores(rows, cells, labels, weights, inverse, beliefs, scores, lanes, width):
+    """Add what follows from the beliefs of rows to the scores of their cells."""
     change = np.zeros(width, scores.dtype)
-    for row in range(cells.shape[0]):
+    for place in range(len(rows)):
+        row = rows[place]
         first = np.float64(labels[row] == 0) - beliefs[row, 0]
         for k in range(1, beliefs.shape[1]):
             own = np.float64(labels[row] == k) - beliefs[row, k]
             change[k - 1] = weights[row] * (own - first)
-        move_row(row, cells, inverse, change, scores, lanes, width)
+        move_row(place, cells, inverse, change, scores, lanes, width)
 
 
 @jit
 def list_dense(codes, members, strides, offsets, terms, numbers, cells):
     """Write the number of the cell that each row reaches in each of the dense `terms`.
 
-    `codes` (n_columns, rows) are of single columns; `numbers` (n_all_cells,) has those of cells.
+    `codes` (n_columns, n) are of single columns; `numbers` (n_all_cells,) has those of cells.
     """
     depth = members.shape[1]
-    for row in range(cells.shape[0]):
+    for place in range(cells.shape[0]):
         for i in range(len(terms)):
             cell = offsets[i]
             for k in range(depth):
-                cell += np.int64(codes[members[i, k], row]) * strides[i, k]
-            cells[row, terms[i]] = numbers[cell]
+                cell += np.int64(codes[members[i, k], place]) * strides[i, k]
+            cells[place, terms[i]] = numbers[cell]
 
 
 @jit
-def list_compact(codes, first, offsets, terms, numbers, cells):
-    """Do as `list_dense` for compact terms, whose codes begin at the group `first`."""
-    for row in range(cells.shape[0]):
+def list_compact(codes, first, rows, offsets, terms, numbers, cells):
+    """Do as `list_dense` for compact terms, by the codes of all rows from the group `first` on."""
+    for place in range(len(rows)):
+        row = rows[place]
         for i in range(len(terms)):
-            cells[row, terms[i]] = numbers[offsets[i] + np.int64(codes[first + i, row])]
+            cells[place, terms[i]] = numbers[offsets[i] + np.int64(codes[first + i, row])]

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from deepbroad.engine import dual as dual_module
-from deepbroad.engine.dual import RowDual, list_cells
+from deepbroad.engine.cell_list import BLOCK_BYTES
+from deepbroad.engine.dual import DualPlan, RowDual, plan_dual
 from deepbroad.engine.passes import score_source
 from deepbroad.model.family import Family
 from deepbroad.model.loss import LOSSES
+from deepbroad.model.objective import Objective
 from deepbroad.solvers import LBFGS, DualFirst
 from tests.engine.hierarchies import draw_nested, plans, single_plan, train
+from tests.engine.problems import ONE_THREAD
 
 EXACT = LBFGS(max_iter=5000, tol=1e-10)
 LEVELS = (2, 1)
@@ -65,15 +68,24 @@ def test_the_model_is_that_of_lbfgs(data):
     assert_same_model(training, family)
 
 
-def test_cells_are_those_that_counts_are_of():
-    problem = draw_nested(3)
+@given(st.data())
+@settings(max_examples=20)
+def test_without_a_kept_list_the_model_is_the_same(data):
+    problem = draw_nested(data.draw(st.integers(0, 99)), weighted=data.draw(st.booleans()))
     levelled = problem.levelled(LEVELS)
-    training = train(problem, single_plan(problem, levelled.terms))
-    cells = list_cells(training.source, training.plan, training.reached)
-    for label in range(problem.n_classes):
-        of_class = cells[problem.labels == label].ravel()
-        counted = np.bincount(of_class, minlength=len(training.reached))
-        np.testing.assert_array_equal(counted, training.counts[training.reached, label])
+    training = train(problem, data.draw(plans(problem, levelled.terms)))
+    family = make_family(levelled, (1.0, 5.0))
+    if training.plan.items is not None:
+        return
+    design, found = training.design(family), []
+    for keeps in (True, False):
+        way = DualPlan(2000, keeps)
+        dual = RowDual(training.source, training.plan, training.reached, design, way, ONE_THREAD)
+        assert dual.ascend(family.strength, 1e-7).status == "converged"
+        found.append(dual.point())
+    objective = training.discriminative(family, EXACT)[1].loss
+    run = Objective(design, training.loss_pass(family, design), dual._total, training.threads)
+    assert [run(u)[0] for u in found] == pytest.approx([objective] * 2, abs=2e-7)
 
 
 def case(**changes):
@@ -86,6 +98,18 @@ def case(**changes):
 
 def has_dual(training, family, room=inf):
     return training.dual(family, training.design(family), room) is not None
+
+
+def test_with_little_room_the_list_of_cells_is_not_kept():
+    training, _ = case()
+    source, plan = training.source, training.plan
+    least = 8.0 * source.n_rows * source.n_classes + 4.0 * plan.terms.n_cells + BLOCK_BYTES
+    whole = least + 4.0 * source.n_rows * len(plan.terms)
+    ways = [
+        plan_dual(source, plan, training.counts.size, np.dtype(np.float32), room)
+        for room in (whole, whole - 1, least, least - 1)
+    ]
+    assert [way and way.keeps_cells for way in ways] == [True, False, False, None]
 
 
 def test_there_is_none_where_strengths_are_of_parameters_or_cells_are_missing():

@@ -74,7 +74,7 @@ class Problem:
         self.strength = strength * random.uniform(0.5, 2.0, TERMS)
         self.one_hot = np.eye(n_classes)[self.labels]
         self.width = lane_count(n_classes - 1)
-        self.n_classes = n_classes
+        self.n_classes, self.rows = n_classes, np.arange(ROWS)
 
     def loss(self, flat):
         """Return F, class terms held at 0 as by a strength of their own, and its gradient."""
@@ -99,18 +99,20 @@ class Problem:
             order = np.random.default_rng(cycle).permutation(ROWS)
             gaps.append(
                 sweep_rows(
-                    order, self.cells, self.weights, inverse, 0.0, np.zeros(self.n_classes),
-                    scores, beliefs, partitions, lanes, self.width,
+                    order, self.rows, self.cells, self.weights, inverse, 0.0,
+                    np.zeros(self.n_classes), scores, beliefs, partitions, lanes, self.width,
                 )
             )  # fmt: skip
         again = np.zeros_like(scores)
         gather_scores(
-            self.cells, self.labels, self.weights, inverse, beliefs, again, lanes, self.width
-        )
+            self.rows, self.cells, self.labels, self.weights, inverse, beliefs, again, lanes,
+            self.width,
+        )  # fmt: skip
         np.testing.assert_allclose(scores, again, atol=1e-5)
         self.measured = measure_rows(
-            self.cells, self.weights, np.zeros(self.n_classes), scores, beliefs, lanes, self.width
-        )
+            self.rows, self.cells, self.weights, np.zeros(self.n_classes), scores, beliefs, lanes,
+            self.width,
+        )  # fmt: skip
         return scores.reshape(-1, self.width)[:, : self.n_classes - 1], gaps
 
 
@@ -147,7 +149,7 @@ def test_cells_of_rows_are_those_of_their_values():
     dense, compact = np.array([0, 2]), np.array([1])
     list_dense(codes, members, strides, np.array([0, 11]), dense, numbers, cells)
     joint = random.integers(0, 2, (3, 7)).astype(np.uint8)
-    list_compact(joint, 2, np.array([9]), compact, numbers, cells)
+    list_compact(joint, 2, np.arange(7), np.array([9]), compact, numbers, cells)
     np.testing.assert_array_equal(cells[:, 0], numbers[3 * codes[0] + codes[2]])
     np.testing.assert_array_equal(cells[:, 1], numbers[9 + joint[2]])
     np.testing.assert_array_equal(cells[:, 2], numbers[11 + codes[3]])
