@@ -27,7 +27,7 @@ OVERHEAD = 0.5
 # still far cheaper than the passes that it spares. Where batches would then have more than
 # ENOUGH_ROWS, it has up to twice as many; nowhere have they fewer than LEAST_ROWS.
 LEAST_BATCHES = 48
-ENOUGH_ROWS = 512
+ENOUGH_ROWS = 350
 LEAST_ROWS = 256
 # One row in so many is held out, up to a number of rows; with fewer rows than this, none. They tell
 # two means apart that differ by far less than either from the truth, since they are the same rows;
@@ -64,8 +64,7 @@ class Dealing(NamedTuple):
         """Choose by counts of work at typical costs."""
         rows, n_scores = source.n_rows, source.n_classes - 1
         each, fixed = typical_work(plan, n_scores, dtype, n_parameters)
-        least = min(max(LEAST_BATCHES, rows // ENOUGH_ROWS), 2 * LEAST_BATCHES)
-        n_batches = max(int(OVERHEAD * rows * each / fixed), least)
+        n_batches = max(int(OVERHEAD * rows * each / fixed), least_batches(rows))
         held_share = max(HELD_SHARE, -(-rows // MOST_HELD)) if rows >= FEWEST_ROWS else 0
         return cls(max(1, min(n_batches, rows // LEAST_ROWS)), held_share, seed)
 
@@ -76,6 +75,11 @@ class Dealing(NamedTuple):
         order = np.random.default_rng(self.seed).permutation(len(bounds) - 1)
         n_held = len(order) // self.held_share if self.held_share else 0
         return Tiles(bounds, np.sort(order[n_held:]), np.sort(order[:n_held]))
+
+
+def least_batches(rows: int) -> int:
+    """Return how many batches a pass over so many rows has at least, if they are not too few."""
+    return min(max(LEAST_BATCHES, rows // ENOUGH_ROWS), 2 * LEAST_BATCHES)
 
 
 class Tiles(NamedTuple):

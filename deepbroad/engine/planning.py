@@ -1,5 +1,6 @@
 """From a source of code columns to a plan and a source of group codes."""
 
+from dataclasses import replace
 from functools import partial
 from math import comb
 
@@ -47,6 +48,8 @@ class Planner:
         Joint values of less weight have no cell of their own in these.
     small : int, optional
         Terms of up to so many joint values are never compact for the sake of rows.
+    evaluations : int
+        How many evaluations a pass over all rows is divided into: tables are built for each.
     """
 
     def __init__(
@@ -58,8 +61,10 @@ class Planner:
         min_count: float = 1,
         threads: Threads | None = None,
         small: int | None = None,
+        evaluations: int = 1,
     ) -> None:
         threads = threads or Threads(1)
+        self._rows = -(-source.n_rows // evaluations)
         self.source, self.terms, self.threads = source, terms, threads
         is_compact = np.zeros(len(terms), bool)
         if compact:
@@ -120,7 +125,7 @@ class Planner:
             self._sample[finest],
             self.terms.cardinalities[finest],
             depth=order,
-            rows=self.source.n_rows,
+            rows=self._rows,
             width=lane_count(self.source.n_classes - 1),
             costs=planning_costs(self.source.n_rows, tuples),
             keys=np.array([np.prod(self.terms.cardinalities[own] + 1.0) for own in owned]),
@@ -161,10 +166,9 @@ class Planner:
             return plans[0]
         costs = planning_costs(self.source.n_rows, len(self._dense))
         # For one thread, so that the plan is the same for any number of them.
-        return min(
-            plans,
-            key=lambda plan: Workload.of(self.source, plan, solved=False).seconds(costs, 1),
-        )
+        works = [Workload.of(self.source, plan, solved=False) for plan in plans]
+        seconds = [replace(work, rows=self._rows).seconds(costs, 1) for work in works]
+        return plans[seconds.index(min(seconds))]
 
     def _grouped(self, partition: list[tuple[int, ...]]) -> Plan:
         groups = self.source.reduce(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil, comb, isinf
 
 from deepbroad.data.source import Source
+from deepbroad.engine.batches import least_batches
 from deepbroad.engine.estimate import Estimate, estimate_fit, estimate_unlisted, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
 from deepbroad.engine.memory import format_bytes, free_memory
@@ -37,7 +38,8 @@ class Wish:
     """What a fit is to have: all tuples of n columns, the given terms, or the best of all.
 
     Terms of up to `small` joint values have dense tables (see `deepbroad.engine.compaction`).
-    `beyond` is by how many columns tuples are deeper than what users know as n.
+    `beyond` is by how many columns tuples are deeper than what users know as n. A fit `in_batches`
+    builds its tables for each.
     """
 
     n: int
@@ -47,6 +49,7 @@ class Wish:
     history: int = 0
     small: int | None = None
     beyond: int = 0
+    in_batches: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +142,12 @@ class Provider:
         wish = self.wish
         histories = sorted({wish.history, min(wish.history, SHORT_HISTORY)}, reverse=True)
         planner = Planner(
-            self.source, terms, min_count=wish.min_count, threads=self.threads, small=wish.small
+            self.source,
+            terms,
+            min_count=wish.min_count,
+            threads=self.threads,
+            small=wish.small,
+            evaluations=least_batches(self.source.n_rows) if wish.in_batches else 1,
         )
         found = []
         # Fused tables can be larger than the cells that they are built from.

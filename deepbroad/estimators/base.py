@@ -63,6 +63,8 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
     _small_table: int | None = None
     # How many attributes tuples join beyond n.
     _beyond = 0
+    # Whether the solver takes a step by some of the rows at a time.
+    _in_batches = False
 
     @property
     def _cell_count(self) -> float:
@@ -221,6 +223,7 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             history=self._history,
             small=self._small_table,
             beyond=self._beyond,
+            in_batches=self._in_batches,
         )
         provision = provide(source, wish, limit, threads)
         return Prepared(labels, encoding, source, provision, n, structure)

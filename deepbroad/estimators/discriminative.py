@@ -88,6 +88,10 @@ class DiscriminativeClassifier(TableClassifier):
         return SGD_HISTORY if self.solver == "sgd" else LBFGS.history
 
     @property
+    def _in_batches(self) -> bool:  # type: ignore[override]
+        return self.solver == "sgd"
+
+    @property
     def _solved(self) -> bool:
         """Whether a solver fits the model at all."""
         return True

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -10,6 +11,9 @@ from deepbroad.kernels.steps import Pull
 from deepbroad.solvers.lbfgs import SMALL
 from deepbroad.solvers.solver import Callback, Runner, Solution
 from deepbroad.solvers.walk import Walk, WalkState
+
+# So many passes for so small a gain.
+USUAL_PASSES, USUAL_TOL = 10, 2e-3
 
 
 class StochasticObjective(Protocol):
@@ -46,29 +50,33 @@ class SGD:
     its running mean and r the largest distance so far that steps, not the penalty, brought it from
     the start,
 
-        η = a·r² / sqrt(Σ r²·‖κg‖²),   z ← z - η·m,   ū ← ū + 4/(k + 3)·(u - ū)
+        η = a·f·r² / sqrt(Σ r²·‖κg‖²),   z ← z - η·m,   ū ← ū + 8/(k + 7)·(u - ū)
 
-    where the sum is over all steps so far and k counts them. The penalty is not part of g: each
-    step takes it implicitly (`deepbroad.kernels.steps`), so that a strong one, far from its target,
-    does not limit the step size. The first r is a tenth of a gradient step, by the curvature along
-    it. The solution is the mean ū of lowest held-out loss. After a pass that raises it by more
-    than `tol`, the walk goes on from the best ū with half of a, the sum and r as they were there.
+    where the sum is over all steps so far and k counts them; f is 1 at first and falls to 0 over
+    most of the passes that are planned, so that what is chance in the steps goes out of the point.
+    The penalty is not part of g: each step takes it implicitly
+    (`deepbroad.kernels.steps`), so that a strong one, far from its target, does not limit the step
+    size. The first r is a tenth of a gradient step, by the curvature along
+    it. The solution is the mean ū of lowest held-out loss. After a pass that raises it by a
+    tenth, or by `tol` if that is more, the walk goes on from the best ū with half of a, the sum and
+    r as they were there.
 
     Parameters
     ----------
     max_iter : int
         Passes over the data at most.
     tol : float
-        Stop after the second pass in a row that lowers the best held-out loss by less than this
-        part of it; a rise by less is no reason to go back.
+        It plans for ten passes with 2e-3, for more the smaller it is. Stop before if three
+        tenths of these in a row, three at least, do not lower the best held-out loss by this part
+        of it each.
     momentum : float
         Weight of the past in m at most. It grows with the steps, k/(k + 10), until m is of about a
         quarter of a pass.
     preconditioning : float
         q.
     caution : float
-        a. Less takes more passes (connect-4); where classes are separable and parameters many, 1 is
-        too much already (letter), but there dual ascent is faster.
+        a. Less takes more passes; where classes are separable and parameters many, 1 is too much
+        already, but there dual ascent is faster.
     seed : int
         For whoever draws the batches.
     double_limit : int
@@ -77,18 +85,27 @@ class SGD:
     References
     ----------
     Khaled, Mishchenko and Jin, DoWG unleashed, 2023, for the step size; Shamir and Zhang,
-    Stochastic gradient descent for non-smooth optimization, 2013, for the averaging.
+    Stochastic gradient descent for non-smooth optimization, 2013, for the averaging; Defazio,
+    Cutkosky, Mehta and Mishchenko, When, why and how much? Adaptive learning rate scheduling by
+    refinement, 2023, for f.
     """
 
     max_iter: int = 500
-    tol: float = 2e-3
+    tol: float = USUAL_TOL
     momentum: float = 0.98
     preconditioning: float = 0.25
-    caution: float = 1.5
+    caution: float = 2.0
     seed: int = 0
     double_limit: int = SMALL
 
     state_type: ClassVar[type] = WalkState
+
+    @property
+    def horizon(self) -> int:
+        """For how many passes it plans."""
+        if self.tol <= 0.0:
+            return self.max_iter
+        return int(min(self.max_iter, ceil(USUAL_PASSES * sqrt(USUAL_TOL / self.tol))))
 
     def minimise(
         self,

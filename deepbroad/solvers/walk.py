@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from deepbroad.solvers.stochastic import StochasticObjective
 
 # Weight of late points in the mean: the k-th has a share of (RECENT + 1)/(k + RECENT) when it
-# comes, so that the mean is of about the last fourth of all points.
-RECENT = 3
+# comes, so that the mean is of about the last eighth of all points.
+RECENT = 7
 # The length, in the coordinates of the walk, over which the first curvature is taken.
 PROBE = 1e-2
 # The part of a gradient step that the walk begins with: a batch knows little of the curvature, and
 # a radius that is too small grows within a few steps, where one that is too large overshoots.
 FIRST = 0.1
-# Passes without a gain that end the walk.
-PATIENCE = 2
+# The part of the passes over which steps shrink to nothing.
+FADING = 0.85
+# A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
+# are few, long steps are noisy, and shorter ones will come anyway.
+CHANCE = 0.1
+# Passes without a gain that end the walk: so many at least, and this share of those planned.
+PATIENCE, SHARE_OF_PATIENCE = 3, 0.3
 # The k-th gradient meets a past of weight k/(k + WARMING) at most: while the radius still grows,
 # a long memory brings what was right some steps ago, and the walk overshoots (poker-hand, letter).
 WARMING = 10
@@ -46,6 +51,8 @@ class Settings(Protocol):
     def momentum(self) -> float: ...  # noqa: D102
     @property
     def caution(self) -> float: ...  # noqa: D102
+    @property
+    def horizon(self) -> int: ...  # noqa: D102
 
 
 @dataclass
@@ -210,7 +217,7 @@ class Walk:
         state.squares += state.radius**2 * square
         sizes = (
             min(self._momentum, state.steps / (state.steps + WARMING)),
-            state.caution * state.radius**2 / sqrt(state.squares),
+            self._fade(cycle, number) * state.caution * state.radius**2 / sqrt(state.squares),
             (RECENT + 1.0) / (state.steps + RECENT),
         )
         moved = sum(
@@ -223,6 +230,11 @@ class Walk:
         )  # fmt: skip
         state.radius = max(state.radius, sqrt(moved))
         return float(loss)
+
+    def _fade(self, cycle: int, number: int) -> float:
+        """Return which part of a step is taken: all at first, none at the end."""
+        way = (cycle + number / self.objective.n_batches) / self.settings.horizon
+        return min(1.0, (1.0 - way) / FADING)
 
     def _first_radius(self, gradient: np.ndarray, cycle: int, number: int) -> float:
         """Return how far a step down the gradient goes, by the curvature along it."""
@@ -249,13 +261,10 @@ class Walk:
         self._report(loss)
 
     def _has_risen(self) -> bool:
-        """Tell whether the latest loss is above the best one by more than `tol` of it.
-
-        A smaller rise may be chance where held-out rows are few, and would cost half of a.
-        """
+        """Tell whether the latest loss is above the best one by more than may be chance."""
         state = self.state
         rise = state.loss_curve[-1] - state.best_loss
-        return not rise <= max(self.settings.tol, 0.0) * abs(state.best_loss)
+        return not rise <= max(self.settings.tol, CHANCE) * abs(state.best_loss)
 
     def _go_back(self) -> None:
         """Go on from the best mean with half of a, radius and squares as they were there.
@@ -294,6 +303,10 @@ class Walk:
         """Tell whether it is time to end, and why."""
         if self._stopped:
             return "stopped"
-        if self.state.patience >= PATIENCE:
+        passes, horizon = len(self.state.evaluation_curve), self.settings.horizon
+        if self.state.patience >= max(PATIENCE, SHARE_OF_PATIENCE * horizon):
             return "converged"
-        return "max_iter" if len(self.state.evaluation_curve) >= self.settings.max_iter else None
+        if passes < horizon:
+            return None
+        # Steps have come to nothing, as planned, or sooner.
+        return "converged" if horizon < self.settings.max_iter else "max_iter"
