@@ -22,12 +22,12 @@ from deepbroad.model.plan import Plan
 TILES = 64
 MAX_TILE = 1024
 # Work of a batch that is not on its rows may take as long as half of that on its rows: a third.
-OVERHEAD = 0.5
-# But a pass has so many batches at least: the number of steps is what counts, and such a pass is
-# still far cheaper than the passes that it spares. Where batches would then have more than
-# ENOUGH_ROWS, it has up to twice as many; nowhere have they fewer than LEAST_ROWS.
+# But the number of steps is what counts, so that in a pass of few batches it may take six times as
+# long, and a pass has so many batches at least, twice as many if they have enough rows even then:
+# it is still far cheaper than the passes that it spares. Nowhere have they fewer than LEAST_ROWS.
+OVERHEAD, MOST_OVERHEAD = 0.5, 6.0
 LEAST_BATCHES = 48
-ENOUGH_ROWS = 350
+ENOUGH_ROWS = 512
 LEAST_ROWS = 256
 # One row in so many is held out, up to a number of rows; with fewer rows than this, none. They tell
 # two means apart that differ by far less than either from the truth, since they are the same rows;
@@ -64,7 +64,9 @@ class Dealing(NamedTuple):
         """Choose by counts of work at typical costs."""
         rows, n_scores = source.n_rows, source.n_classes - 1
         each, fixed = typical_work(plan, n_scores, dtype, n_parameters)
-        n_batches = max(int(OVERHEAD * rows * each / fixed), least_batches(rows))
+        ratio = rows * each / fixed
+        few = min(MOST_OVERHEAD * ratio, 2.0 * LEAST_BATCHES)
+        n_batches = max(int(OVERHEAD * ratio), int(few), least_batches(rows))
         held_share = max(HELD_SHARE, -(-rows // MOST_HELD)) if rows >= FEWEST_ROWS else 0
         return cls(max(1, min(n_batches, rows // LEAST_ROWS)), held_share, seed)
 

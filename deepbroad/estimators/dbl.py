@@ -75,9 +75,8 @@ class DBLClassifier(StreamedDiscriminative):
         where the ascent was given up, its iterations counted afresh. "lbfgs": L-BFGS,
         preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
         has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
-        by each of many batches, with no step size to choose. Ten passes come to within 1 % of
-        L-BFGS's test loss on most tables and stay a few per cent above it on others
-        (`benchmarks/stochastic.py`). From 5,000 rows on, batches leave out one in twenty (5,000 at
+        by each of many batches, with no step size to choose; ten passes, or `max_iter` if that is
+        less, are planned for, and come near L-BFGS's test loss (`benchmarks/stochastic.py`). From 5,000 rows on, batches leave out one in twenty (5,000 at
         most), whose loss tells when to stop and is what `loss_` and `loss_curve_` have; with fewer
         they have F. L-BFGS can go on from there with `warm_start`.
     max_iter : int, default=500
@@ -85,8 +84,8 @@ class DBLClassifier(StreamedDiscriminative):
     tol : float, default=1e-5
         Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; dual ascent,
         when the gap between F and its dual, about what F is above its minimum, is at most tol/10;
-        "sgd", when two passes in a row lower the held-out loss by less than 200·tol of it each, or
-        that gap is at most 200·tol.
+        "sgd", when three passes in a row lower the held-out loss by less than 200·tol of it each,
+        or that gap is at most 200·tol; a smaller tol makes it plan for more passes.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"

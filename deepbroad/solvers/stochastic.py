@@ -54,12 +54,12 @@ class SGD:
 
     where the sum is over all steps so far and k counts them; f is 1 at first and falls to 0 over
     most of the passes that are planned, so that what is chance in the steps goes out of the point.
-    The penalty is not part of g: each step takes it implicitly
-    (`deepbroad.kernels.steps`), so that a strong one, far from its target, does not limit the step
-    size. The first r is a tenth of a gradient step, by the curvature along
-    it. The solution is the mean ū of lowest held-out loss. After a pass that raises it by a
-    tenth, or by `tol` if that is more, the walk goes on from the best ū with half of a, the sum and
-    r as they were there.
+    The penalty is not part of g: each step takes it implicitly (`deepbroad.kernels.steps`), so that
+    a strong one, far from its target, does not limit the step size. The first r is a tenth of a
+    gradient step, by the curvature along it. The solution is the last mean ū whose held-out
+    loss is within `tol` of the lowest.
+    After a pass that raises it by a tenth, or by `tol` if that is more, the walk goes on from the
+    best ū with half of a, the sum and r as they were there.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class SGD:
         Passes over the data at most.
     tol : float
         It plans for ten passes with 2e-3, for more the smaller it is. Stop before if three
-        tenths of these in a row, three at least, do not lower the best held-out loss by this part
-        of it each.
+        tenths of these in a row, three at least, do not lower the held-out loss by this part of it
+        each.
     momentum : float
         Weight of the past in m at most. It grows with the steps, k/(k + 10), until m is of about a
         quarter of a pass.

@@ -247,13 +247,16 @@ class Walk:
         return FIRST * self._norm / curvature if 0.0 < curvature < float("inf") else PROBE
 
     def _judge(self, loss: float) -> None:
-        """Record the held-out loss of the mean, keep it if it is best, and tell the callbacks."""
+        """Record the held-out loss of the mean, keep it if it is best, and tell the callbacks.
+
+        Of means that differ by less than `tol` the last is best: its steps were the shortest.
+        """
         state = self.state
-        gain = state.best_loss - loss
+        lowest = min(state.loss_curve, default=float("inf"))
         enough = self.settings.tol * abs(loss)
-        state.patience = 0 if gain > enough else state.patience + 1
+        state.patience = 0 if lowest - loss > enough else state.patience + 1
         state.loss_curve.append(loss)
-        if gain > 0:
+        if loss <= lowest + max(enough, 0.0):
             state.best_loss = loss
             state.best[:] = state.mean
             state.best_radius, state.best_squares = state.radius, state.squares
