@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from deepbroad.engine.automatic import DEPTHS, Automatic, Choice
+from deepbroad.engine.automatic import DEPTHS, Choice
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.training import Training
+from deepbroad.engine.weight_unit import choose_model
 from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
@@ -76,9 +77,10 @@ class DBLClassifier(StreamedDiscriminative):
         preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
         has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
         by each of many batches, with no step size to choose; ten passes, or `max_iter` if that is
-        less, are planned for, and come near L-BFGS's test loss (`benchmarks/stochastic.py`). From 5,000 rows on, batches leave out one in twenty (5,000 at
-        most), whose loss tells when to stop and is what `loss_` and `loss_curve_` have; with fewer
-        they have F. L-BFGS can go on from there with `warm_start`.
+        less, are planned for, and come near L-BFGS's test loss (`benchmarks/stochastic.py`). From
+        5,000 rows on, batches leave out one in twenty (5,000 at most), whose loss tells when to
+        stop and is what `loss_` and `loss_curve_` have; with fewer they have F. L-BFGS can go on
+        from there with `warm_start`.
     max_iter : int, default=500
         Iterations of the solver at most; of "sgd" and dual ascent, passes over the rows.
     tol : float, default=1e-5
@@ -352,7 +354,7 @@ class DBLClassifier(StreamedDiscriminative):
                 source, depth, exact=exact, among=chosen.among or among, limit=coded.limit
             )
             return levelled.terms, chosen.restore(levelled)
-        automatic = Automatic(
+        choice = choose_model(
             source,
             self._unstrengthened(),
             depths=self._depths(n, all_tuples=among is None),
@@ -367,7 +369,6 @@ class DBLClassifier(StreamedDiscriminative):
             seed=draw_seed(self.random_state),
             threads=coded.threads,
         )
-        choice = automatic.choose()
         self._journal.note("choice", Chosen.of(choice))
         if choice.is_cut_short:
             warnings.warn(

@@ -162,3 +162,17 @@ def test_a_class_of_weight_zero_is_as_if_absent():
     expected = AnJEClassifier().fit(X[kept], y[kept])
     assert found.classes_.tolist() == expected.classes_.tolist()
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e8])
+def test_the_automatic_choice_does_not_depend_on_the_unit_of_weights(unit):
+    X, y = mixed_table(300)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, 300)
+    usual, other = (
+        DBLClassifier(n=2, time_limit=1e6).fit(X, y, sample_weight=scale * weights)
+        for scale in (1.0, unit)
+    )
+    expected = [unit * alpha for alpha in usual.selection_["alpha"]]
+    assert other.selection_["alpha"] == pytest.approx(expected)
+    assert len(other.selection_["trials"]) == len(usual.selection_["trials"])
+    np.testing.assert_allclose(other.predict_proba(X), usual.predict_proba(X), atol=5e-3)
