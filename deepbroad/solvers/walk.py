@@ -288,7 +288,7 @@ class Walk:
         moment = Moment(lambda: state)
         progress = Progress(
             iteration=len(state.evaluation_curve),
-            max_iter=self.settings.max_iter,
+            max_iter=self.settings.horizon,
             evaluations=len(state.evaluation_curve),
             loss=loss,
             gradient_norm=self._norm,
