@@ -7,12 +7,13 @@ from deepbroad.kernels.jit import jit
 
 @jit
 def count_distinct(left, right, n_right, seen):
-    """Count the different pairs of codes; `seen` has a zero byte per possible pair."""
+    """Count the different pairs of codes; `seen`, of bytes, has a zero bit per possible pair."""
     count = 0
     for r in range(left.shape[0]):
         pair = np.int64(left[r]) * n_right + np.int64(right[r])
-        if seen[pair] == 0:
-            seen[pair] = 1
+        byte, bit = pair >> 3, np.uint8(1 << (pair & 7))
+        if seen[byte] & bit == 0:
+            seen[byte] |= bit
             count += 1
     return count
 

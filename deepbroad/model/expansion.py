@@ -73,25 +73,29 @@ def map_parts(
         keys[:, level] = np.where(supports[:, level] == NONE, NONE, key)
     distinct, first, parts = np.unique(keys, return_index=True, return_inverse=True)
     parts = parts.reshape(keys.shape)
-    found: list[tuple[np.ndarray, int]] = []
+    own: list[tuple[Group, np.ndarray] | None] = []
     for key, place in zip(distinct.tolist(), first.tolist(), strict=True):
         row, level = divmod(place, supports.shape[-1])
-        group = supports[row, level]
-        if group == NONE:
-            found.append((np.empty(0, np.int32), 1))
-            continue
-        term = members[row]
-        own = term[(term != NONE) & (group_of[term] == group)] if key > 0 else term[:0]
-        found.append(map_part(groups[group], own))
-    lengths = [len(values) for values, _ in found]
-    maps = np.concatenate([np.zeros(1, np.int32), *(values for values, _ in found)])
-    return parts, PartMaps(
-        maps,
-        # The first map has one code, for steps that copy.
-        1 + np.cumsum([0, *lengths[:-1]]),
-        np.array([n_values for _, n_values in found]),
-        np.array([np.array_equal(values, np.arange(n)) for values, n in found]),
-    )
+        group, term = supports[row, level], members[row]
+        inside = (term != NONE) & (group_of[term] == group) & (key > 0)
+        own.append(None if group == NONE else (groups[group], term[inside]))
+    return parts, join_maps(own)
+
+
+def join_maps(parts: list[tuple[Group, np.ndarray] | None]) -> PartMaps:
+    """Return the maps of parts, each given by its group and columns; None has none."""
+    lengths = [0 if part is None else part[0].size for part in parts]
+    # The first map has one code, for steps that copy.
+    starts = 1 + np.cumsum([0, *lengths[:-1]])
+    # Written where they belong: they may be large, all together.
+    maps = np.zeros(1 + sum(lengths), np.int32)
+    n_values, identities = np.ones(len(parts), np.int64), np.zeros(len(parts), bool)
+    for i, part in enumerate(parts):
+        into = maps[starts[i] : starts[i] + lengths[i]]
+        if part is not None:
+            into[:], n_values[i] = map_part(*part)
+        identities[i] = np.array_equal(into, np.arange(n_values[i]))
+    return PartMaps(maps, starts, n_values, identities)
 
 
 class Branch(NamedTuple):

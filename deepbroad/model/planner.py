@@ -124,7 +124,7 @@ class GroupSearch:
             if self.keys[g] * self.keys[h] >= MAX_KEYS:
                 continue
             n_right = int(self.sizes[h])
-            seen = np.zeros(int(self.sizes[g]) * n_right, np.uint8)
+            seen = np.zeros(int(self.sizes[g]) * n_right // 8 + 1, np.uint8)
             self.joint[low, high] = count_distinct(self.codes[g], self.codes[h], n_right, seen)
 
     def join_best(self) -> bool:
