@@ -236,10 +236,11 @@ def plan_dual(
     Slow is what takes longer than a fit by L-BFGS, by counts at typical costs.
     """
     rows, terms, n_classes = count_weighted(source), len(plan.terms), source.n_classes
-    least = rows * 8.0 * n_classes + 4.0 * plan.terms.n_cells + BLOCK_BYTES
-    if least > room:
+    left = room - rows * 8.0 * n_classes - 4.0 * plan.terms.n_cells
+    listed = 4.0 * rows * terms
+    keeps_cells = listed <= min(left, KEPT_BYTES)
+    if not keeps_cells and left < min(listed, BLOCK_BYTES):
         return None
-    keeps_cells = 4.0 * rows * terms <= min(room - least, KEPT_BYTES)
     width = lane_count(n_classes - 1)
     lookup = TYPICAL.lookup(n_parameters / n_classes, width, tables=terms, item=4)
     each = SWEEP * float(lookup) + (0.0 if keeps_cells else LISTING)

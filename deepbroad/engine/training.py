@@ -223,7 +223,11 @@ class Training:
         else:
             run_pass = self.loss_pass(family, design)
             objective = Objective(design, run_pass, total, self.threads)
-        points = [objective.start if warm is None else warm_start(objective, warm, reached)]
+        if warm is not None:
+            points = [objective.point_of(warm.class_scores, warm.scores[reached])]
+        else:
+            is_free = family.by_score and dealing is None
+            points = [objective.lower_start if is_free else objective.start]
         for stage in journal.remaining(loss.stages if warm is None else [loss]):
             run_pass.loss = stage
             solution = solver.minimise(
@@ -387,14 +391,3 @@ class Training:
 def ended_early(solution: Solution, loss: float) -> Solution:
     """Return what a fit that was stopped before it came to its own loss has reached by that."""
     return Solution(solution.u, loss, solution.status, 0, [loss], [loss])
-
-
-def warm_start(objective: Objective, warm: ScoreTables, reached: np.ndarray) -> np.ndarray:
-    """Return the parameters that give `warm`'s scores under this objective's scale."""
-    design = objective.design
-    # Where log θ is 0 (a column of one value) the weight has no effect; it stays at the start.
-    start = np.broadcast_to(design.start, design.scale.shape).astype(np.float64)
-    cells = np.divide(warm.scores[reached], design.scale, out=start, where=design.scale != 0)
-    scale = design.class_scale
-    classes = np.divide(warm.class_scores, scale, out=design.class_start.copy(), where=scale != 0)
-    return objective.join(classes, cells)

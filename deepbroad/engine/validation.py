@@ -72,7 +72,7 @@ class Fold:
         objective = Objective(design, self._pass, total, self._training.threads)
         solution = solver.minimise(
             objective,
-            objective.start if self._u is None else self._u,
+            objective.lower_start if self._u is None else self._u,
             curvature=objective.curvature,
             threads=self._training.threads,
         )

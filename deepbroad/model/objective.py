@@ -82,11 +82,30 @@ class Objective:
         return self.join(self.design.class_start, start)
 
     @property
+    def lower_start(self) -> np.ndarray:
+        """The start, or the target where F is lower there.
+
+        Strong penalties put a start that is none of theirs so high that coming down from it takes
+        longer than the fit.
+        """
+        start, target = self.start, self.join(self.design.class_start, self._target)
+        return start if self(start)[0] <= self(target)[0] else target.astype(np.float64)
+
+    @property
     def curvature(self) -> np.ndarray | None:
         """The rough diagonal of the Hessian as a flat vector, if the design has one."""
         if self.design.curvature is None or self.design.class_curvature is None:
             return None
         return self.join(self.design.class_curvature, self.design.curvature)
+
+    def point_of(self, class_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return the parameters that give scores of classes, (C,), and of cells, (n_reached, C)."""
+        design, scale = self.design, self.design.class_scale
+        # Where log θ is 0 (a column of one value) the weight has no effect; it stays at the start.
+        start = np.broadcast_to(design.start, design.scale.shape).astype(np.float64)
+        cells = np.divide(scores, design.scale, out=start, where=design.scale != 0)
+        classes = np.divide(class_scores, scale, out=design.class_start.copy(), where=scale != 0)
+        return self.join(classes, cells)
 
     @staticmethod
     def join(classes: np.ndarray, cells: np.ndarray) -> np.ndarray:

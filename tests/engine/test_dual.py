@@ -100,16 +100,28 @@ def has_dual(training, family, room=inf):
     return training.dual(family, training.design(family), room) is not None
 
 
-def test_with_little_room_the_list_of_cells_is_not_kept():
+def test_with_little_room_the_list_of_cells_is_not_kept(monkeypatch):
     training, _ = case()
     source, plan = training.source, training.plan
-    least = 8.0 * source.n_rows * source.n_classes + 4.0 * plan.terms.n_cells + BLOCK_BYTES
-    whole = least + 4.0 * source.n_rows * len(plan.terms)
+    monkeypatch.setattr(dual_module, "BLOCK_BYTES", 1000)
+    bare = 8.0 * source.n_rows * source.n_classes + 4.0 * plan.terms.n_cells
+    least, whole = bare + 1000, bare + 4.0 * source.n_rows * len(plan.terms)
     ways = [
         plan_dual(source, plan, training.counts.size, np.dtype(np.float32), room)
         for room in (whole, whole - 1, least, least - 1)
     ]
     assert [way and way.keeps_cells for way in ways] == [True, False, False, None]
+
+
+def test_a_list_smaller_than_a_block_takes_no_more_room_than_it_is_long():
+    training, _ = case()
+    source, plan = training.source, training.plan
+    listed = 4.0 * source.n_rows * len(plan.terms)
+    assert listed < BLOCK_BYTES
+    room = 8.0 * source.n_rows * source.n_classes + 4.0 * plan.terms.n_cells + listed
+    way = plan_dual(source, plan, training.counts.size, np.dtype(np.float32), room)
+    assert way is not None
+    assert way.keeps_cells
 
 
 def test_there_is_none_where_strengths_are_of_parameters_or_cells_are_missing():

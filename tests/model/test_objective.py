@@ -1,5 +1,7 @@
 """The objective F, against loops over explicit tuples and against finite differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -74,6 +76,29 @@ def test_the_start_is_the_designs_and_splitting_undoes_joining():
     np.testing.assert_array_equal(classes, design["class_start"])
     np.testing.assert_array_equal(cells, design["start"][reached])
     np.testing.assert_array_equal(objective.join(classes, cells), objective.start)
+
+
+def test_the_lower_start_is_the_target_where_that_is_lower():
+    problem = draw_problem(0)
+    objective, reached, design = random_objective(problem, problem.training(2))
+    target = objective.join(design["class_start"], design["target"][reached])
+    for strength, expected in ((0.0, None), (1e9, target)):
+        changed = replace(objective.design, strength=strength)
+        other = type(objective)(changed, objective._run_pass, objective._total_weight)
+        losses = [other(point)[0] for point in (other.start, target)]
+        assert other(other.lower_start)[0] == min(losses)
+        if expected is not None:
+            np.testing.assert_array_equal(other.lower_start, expected)
+
+
+def test_a_point_has_the_scores_that_it_was_made_of():
+    problem = draw_problem(0)
+    objective, reached, design = random_objective(problem, problem.training(2))
+    rng = np.random.default_rng(3)
+    class_scores, scores = rng.normal(size=problem.n_classes), rng.normal(size=(len(reached), 3))
+    classes, cells = objective.split(objective.point_of(class_scores, scores))
+    np.testing.assert_allclose(classes * design["class_scale"], class_scores)
+    np.testing.assert_allclose(cells * design["scale"][reached], scores)
 
 
 def test_numbers_stand_for_whole_arrays():
