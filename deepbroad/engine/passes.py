@@ -20,8 +20,12 @@ from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
 
-# Rows handed to a thread at least; below, a pass runs in the calling thread.
+# Rows scored at a time.
 MIN_ROWS = 8 * TILE
+# Look-ups, or numbers moved, from which work is handed to threads, and how many the loss of a row
+# is like: to wake a thread takes as long as some ten thousands.
+WORTH_THREADS = 1 << 16
+LOSS_LOOKUPS = 6
 # Below this many look-ups and entries a pass takes a few milliseconds at any precision.
 CHEAP_PASS = 1_000_000
 # With fewer tables than this, rows are split too, each part adding to a copy of its own.
@@ -65,7 +69,8 @@ class Scatter:
         codes, rows = block.codes, len(block.labels)
         if self.tables.items is not None and block.items is not None:
             self.tables.items.add(block.items, values)
-        parts = self._threads.count if rows * plan.n_tables > MIN_ROWS else 1
+        worth = rows * plan.n_tables > WORTH_THREADS
+        parts = self._threads.count if worth else 1
         lanes = lanes_for(width)
         tasks = [
             partial(
@@ -75,7 +80,7 @@ class Scatter:
             for copy, (start, stop) in enumerate(split_range(rows, self.copies, TILE))
             for first, last in split_range(plan.n_tables, parts)
         ]  # fmt: skip
-        self._threads.run(tasks)
+        self._threads.run(tasks, worth=worth)
         if not self._direct:
             for copy in self._buffer:
                 self.tables.entries += copy
@@ -224,7 +229,8 @@ class PartPass:
             np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
         self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
         rows = min(source.n_rows, BLOCK_ROWS)
-        self._ranges = split_range(len(self.reached), threads.count, MIN_ROWS)
+        parts = threads.count if self.scale.size > WORTH_THREADS else 1
+        self._ranges = split_range(len(self.reached), parts, MIN_ROWS)
         self._values = np.zeros(rows * self.width, dtype)
         self._ones = np.ones(rows)
         self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
@@ -283,7 +289,8 @@ class PartPass:
         """Score a block's rows, take their loss and scatter their residuals; return the sums."""
         rows = len(block.labels)
         weights = self._ones if block.weights is None else block.weights
-        busy = block.items is not None or rows * self.plan.n_tables > MIN_ROWS
+        lookups = rows * (self.plan.n_tables + LOSS_LOOKUPS)
+        busy = block.items is not None or lookups > WORTH_THREADS
         parts = self.threads.count if busy else 1
         self.threads.run(
             [

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from deepbroad.data.source import BLOCK_ROWS, Source
-from deepbroad.engine.fused import WORTH_THREADS
-from deepbroad.engine.passes import MIN_ROWS, pass_dtype
+from deepbroad.engine.fused import WORTH_THREADS as WORTH_BUILDING
+from deepbroad.engine.passes import LOSS_LOOKUPS, MIN_ROWS, WORTH_THREADS, pass_dtype
 from deepbroad.engine.sampling import MAX_SPACE, estimate_seen, mean_sets, sample_codes
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER
 from deepbroad.kernels.vector import lane_count
@@ -24,6 +24,9 @@ ITEM_LOOKUP = 4.0
 # It is what counts where tables are small; with look-ups alone, fits to sets of items of cmc, crx,
 # chess and sonar took 3 to 5 times as long as estimated, and fused tables would have been faster.
 ITEM_WORK = 25.0
+# Building them adds each cell to the entries of all subsets of its items, each found by its number
+# and far from the last: so many runs, and numbers written, of a fused table take as long.
+ITEM_RUNS, ITEM_NUMBERS = 3.3, 9.0
 # Each kind of work is measured alone and at its best; together, as `benchmarks/estimates.py` finds
 # in the median of its fits, they take this many times as long. What an evaluation takes beside
 # them is measured in a fit as it is.
@@ -71,9 +74,8 @@ class Workload:
         if plan.items is not None:
             entries += plan.items.n_entries
             sets = mean_sets(sample, plan.items.columns, plan.items.common, plan.items.depth)
-            # A cell is added to the entries of all subsets of its items.
             added = float(plan.terms.sizes[plan.items.chosen].sum()) * 2.0**plan.items.depth
-            runs, streamed = runs + added, streamed + added
+            runs, streamed = runs + ITEM_RUNS * added, streamed + ITEM_NUMBERS * added
         reached = count_reached(source, plan.terms) if solved else 0.0
         return cls(
             rows=source.n_rows,
@@ -106,8 +108,8 @@ class Workload:
         nanoseconds = 0.0
         # Each kind of work is handed to threads twice: forward and back.
         for work, shared, hand_overs in (
-            (scoring, self.rows * tables > MIN_ROWS, 2 * blocks),
-            (building, self.streamed > WORTH_THREADS, 2),
+            (scoring, self.rows * (tables + LOSS_LOOKUPS) > WORTH_THREADS, 2 * blocks),
+            (building, self.streamed > WORTH_BUILDING, 2),
             (costs.vectors(self.parameters), self.parameters > MIN_ROWS, 0),
         ):
             parallel = shared and n_threads > 1

@@ -46,9 +46,12 @@ class Threads:
             self._pool.shutdown()
             self._pool = None
 
-    def run(self, tasks: Sequence[Task]) -> None:
-        """Run all tasks and wait; the first exception is raised."""
-        if self._pool is None or len(tasks) <= 1:
+    def run(self, tasks: Sequence[Task], *, worth: bool = True) -> None:
+        """Run all tasks and wait; the first exception is raised.
+
+        Tasks that are not `worth` the threads are run one after the other where they are.
+        """
+        if self._pool is None or len(tasks) <= 1 or not worth:
             for task in tasks:
                 task()
             return

@@ -84,12 +84,14 @@ def draw_sparse(rng, rows, a, ones):
 
 def test_a_plan_takes_items_where_rows_are_mostly_common():
     rng = np.random.default_rng(0)
-    terms = Terms.of_order(2, np.full(60, 2))
-    sparse = Planner(draw_sparse(rng, 500, 60, 0.01).source(), terms).cheapest()
+    terms = Terms.of_order(2, np.full(120, 2))
+    sparse = Planner(draw_sparse(rng, 20_000, 120, 0.005).source(), terms).cheapest()
     assert sparse.items is not None
     assert sparse.n_tables == 0
     assert not sparse.items.common.any()
-    assert Planner(draw_sparse(rng, 500, 60, 0.5).source(), terms).cheapest().items is None
+    assert Planner(draw_sparse(rng, 20_000, 120, 0.5).source(), terms).cheapest().items is None
+    few_rows = draw_sparse(rng, 500, 120, 0.005).source()
+    assert Planner(few_rows, terms).cheapest().items is None, "entries take longer than rows there"
 
 
 def test_chosen_terms_have_entries_for_their_own_sets_alone():
@@ -106,7 +108,8 @@ def test_chosen_terms_have_entries_for_their_own_sets_alone():
         )
 
 
-def test_models_with_items_survive_files_and_pickles(tmp_path):
+def test_models_with_items_survive_files_and_pickles(tmp_path, monkeypatch):
+    monkeypatch.setattr(Planner, "cheapest", Planner.items)
     rng = np.random.default_rng(0)
     X = scipy.sparse.random(400, 60, 0.02, format="csr", random_state=rng, data_rvs=np.ones)
     y = (np.asarray(X[:, :10].sum(axis=1)).ravel() > 0).astype(int)

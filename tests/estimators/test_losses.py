@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 
 import deepbroad
 from deepbroad import DBLClassifier, LRClassifier
+from deepbroad.engine.planning import Planner
 from deepbroad.model.loss import LOSSES
 from tests.estimators.tables import categorical_table, mixed_table
 
@@ -129,7 +130,8 @@ def test_rows_of_weight_zero_are_as_if_absent(loss):
 
 
 @every_loss
-def test_sparse_rows_are_fitted_too(loss):
+def test_sparse_rows_are_fitted_by_their_items_too(loss, monkeypatch):
+    monkeypatch.setattr(Planner, "cheapest", Planner.items)
     rng = np.random.default_rng(0)
     X = sparse.random_array((400, 60), density=0.03, rng=rng, format="csr")
     X.data[:] = 1.0
