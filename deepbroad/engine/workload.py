@@ -1,5 +1,6 @@
 """What one evaluation of a fit has to do, counted from its plan, and how long that takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +13,16 @@ from deepbroad.engine.sampling import MAX_SPACE, estimate_seen, mean_sets, sampl
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import TYPICAL, Costs
-from deepbroad.model.groups import encode_groups
+from deepbroad.model.groups import Group, encode_groups
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
 
 # Terms whose cells are counted in a sample of rows, to tell how many cells rows reach.
 SAMPLE_TERMS = 1024
+# Compact groups whose codes are looked at likewise, and the share of rows with a code of their own
+# up to which a sample tells how many there are.
+SAMPLE_GROUPS = 128
+MOST_UNKNOWN = 0.25
 # How many times dearer the look-up of a set of items is than one in a fused table.
 ITEM_LOOKUP = 4.0
 # Nanoseconds of a set beside its look-ups, forward and back: to number it, one after the other.
@@ -138,17 +143,41 @@ def typical_work(
 def count_frequent(plan: Plan, sample: np.ndarray) -> float:
     """Return how many entries tables would have if they were all looked up equally often.
 
-    A group of columns then has exp(H) codes, H being the entropy of those that rows have. Compact
-    ones are taken as they are: a sample shows too few of their codes.
+    A group of columns then has exp(H) codes, H being the entropy of those that rows have. Some
+    compact ones are looked at, and all are taken to be alike in the share of their codes.
     """
-    dense = tuple(group for group in plan.groups if not group.compact)
-    codes, missing = encode_groups(dense, sample)
-    rows = max(np.count_nonzero(~missing), 1)
     frequent = np.array([float(group.size) for group in plan.groups] + [1.0])
-    for g, column in enumerate(codes):
-        counts = np.bincount(column[~missing])
-        frequent[g] = rows * np.exp(-xlogy(counts, counts).sum() / rows)
+    if sample.shape[1]:
+        dense = tuple(group for group in plan.groups if not group.compact)
+        codes, missing = encode_groups(dense, sample)
+        if not missing.all():
+            frequent[: len(dense)] = [
+                spread_counts(np.bincount(column[~missing])) for column in codes
+            ]
+        frequent[len(dense) : -1] *= share_frequent(plan.groups[len(dense) :], sample)
     return float(frequent[plan.supports].prod(axis=1).sum())
+
+
+def share_frequent(compact: Sequence[Group], sample: np.ndarray) -> float:
+    """Return the share of the codes of compact groups that rows go to again and again.
+
+    Where much of the weight is on codes that the sample shows once, it shows too few of them, and
+    all are taken to be frequent.
+    """
+    chosen = compact[:: -(-len(compact) // SAMPLE_GROUPS) or 1]
+    total = found = 0.0
+    for group in chosen:
+        counts = np.unique(group.key_rows(sample), return_counts=True)[1]
+        known = np.count_nonzero(counts == 1) <= MOST_UNKNOWN * sample.shape[1]
+        total += group.size
+        found += min(spread_counts(counts), group.size) if known else group.size
+    return found / total if total else 1.0
+
+
+def spread_counts(counts: np.ndarray) -> float:
+    """Return exp(H) of the frequencies of codes."""
+    total = counts.sum()
+    return float(total * np.exp(-xlogy(counts, counts).sum() / total))
 
 
 def count_building(plan: Plan) -> tuple[float, float]:

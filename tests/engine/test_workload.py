@@ -10,7 +10,7 @@ from deepbroad.engine import workload
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import SAMPLE_TERMS, Workload, count_reached
 from deepbroad.model.cost import TYPICAL
-from deepbroad.model.groups import Group
+from deepbroad.model.groups import Group, observe_tuples
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
 from tests.engine.problems import draw_problem
@@ -74,6 +74,28 @@ def test_entries_that_are_never_looked_up_count_for_nothing_and_rare_ones_for_li
     assert 8 < frequent(codes) < 9
     codes[1] = np.arange(1000) // 8 % 8
     assert frequent(codes) == pytest.approx(64, rel=0.01)
+
+
+def compact_entries(codes, cardinality):
+    """Return the frequent entries of a plan with one compact table of a column."""
+    cardinalities = np.array([cardinality])
+    problem = replace(draw_problem(0, a=1, rows=codes.shape[1]), codes=codes)
+    source = replace(problem, cardinalities=cardinalities).source()
+    terms = Terms.of_order(1, cardinalities)
+    own = observe_tuples([(0,)], cardinalities, source.blocks(), 1)[0]
+    return Workload.of(source, Plan.of(terms, (), {0: own}), solved=True).entries
+
+
+def test_rare_codes_of_compact_tables_count_for_little():
+    codes = np.repeat(np.arange(8), 500)[None].astype(np.uint16)
+    assert compact_entries(codes, 300) == pytest.approx(8)
+    codes[0, :200] = 8 + np.arange(200)  # two hundred codes of a row each
+    assert 8 < compact_entries(codes, 300) < 20
+
+
+def test_compact_tables_whose_codes_a_sample_cannot_show_count_as_they_are():
+    codes = np.arange(3000)[None].astype(np.uint16)
+    assert compact_entries(codes, 3000) == 3002
 
 
 def test_a_plan_of_items_counts_the_sets_of_rows():
