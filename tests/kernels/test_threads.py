@@ -71,3 +71,12 @@ def test_the_number_of_jobs_follows_scikit_learn():
 def test_other_numbers_of_jobs_are_refused(n_jobs):
     with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
         thread_count(n_jobs)
+
+
+@pytest.mark.parametrize("worth", [False, True])
+def test_tasks_that_are_not_worth_threads_are_run_where_they_are(worth):
+    seen = []
+    with Threads(3) as threads:
+        threads.run([lambda: seen.append(threading.current_thread())] * 3, worth=worth)
+    assert len(seen) == 3
+    assert (set(seen) == {threading.current_thread()}) != worth
