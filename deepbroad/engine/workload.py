@@ -15,10 +15,14 @@ from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import TYPICAL, Costs
 from deepbroad.model.groups import Group, encode_groups
 from deepbroad.model.plan import Plan
+from deepbroad.model.planner import SAMPLE_ROWS
 from deepbroad.model.terms import Terms
+from deepbroad.solvers.lbfgs import SMALL
 
 # Terms whose cells are counted in a sample of rows, to tell how many cells rows reach.
 SAMPLE_TERMS = 1024
+# Rows times terms that are looked at for that where rows are many: a fraction of a second.
+SAMPLE_WORK = 50_000_000
 # Compact groups whose codes are looked at likewise, and the share of rows with a code of their own
 # up to which a sample tells how many there are.
 SAMPLE_GROUPS = 128
@@ -32,10 +36,13 @@ ITEM_WORK = 25.0
 # Building them adds each cell to the entries of all subsets of its items, each found by its number
 # and far from the last: so many runs, and numbers written, of a fused table take as long.
 ITEM_RUNS, ITEM_NUMBERS = 3.3, 9.0
-# Each kind of work is measured alone and at its best; together, as `benchmarks/estimates.py` finds
-# in the median of its fits, they take this many times as long. What an evaluation takes beside
-# them is measured in a fit as it is.
+# Each kind of work on rows and tables is measured alone and at its best; together, as
+# `benchmarks/estimates.py` finds in the median of its fits, they take this many times as long. What
+# an evaluation takes beside them, parameters included, is measured in a fit as it is.
 WHOLE = 1.5
+# That of parameters is measured with the solver's pairs in double precision; beyond SMALL they are
+# in single, and half as long to read.
+SINGLE_PAIRS = 0.75
 
 
 @dataclass(frozen=True)
@@ -109,13 +116,16 @@ class Workload:
         building = float(
             costs.build(self.streamed, width, cells=self.cleared, runs=self.runs, steps=self.steps)
         )
+        vectors = costs.vectors(self.parameters) / WHOLE
+        if self.parameters > SMALL:
+            vectors *= SINGLE_PAIRS
         blocks = -(-self.rows // BLOCK_ROWS)
         nanoseconds = 0.0
         # Each kind of work is handed to threads twice: forward and back.
         for work, shared, hand_overs in (
             (scoring, self.rows * (tables + LOSS_LOOKUPS) > WORTH_THREADS, 2 * blocks),
             (building, self.streamed > WORTH_BUILDING, 2),
-            (costs.vectors(self.parameters), self.parameters > MIN_ROWS, 0),
+            (vectors, self.parameters > MIN_ROWS, 0),
         ):
             parallel = shared and n_threads > 1
             nanoseconds += work / (n_threads if parallel else 1)
@@ -201,5 +211,6 @@ def count_reached(source: Source, terms: Terms) -> float:
     chosen = np.arange(len(dense))
     if len(dense) > SAMPLE_TERMS:
         chosen = np.random.default_rng(0).choice(len(dense), SAMPLE_TERMS, replace=False)
-    found = estimate_seen(terms, dense[chosen], source).sum()
+    rows = max(SAMPLE_ROWS, SAMPLE_WORK // len(chosen))
+    found = estimate_seen(terms, dense[chosen], source, rows=rows).sum()
     return known + float(found / bounds[chosen].sum() * bounds.sum())
