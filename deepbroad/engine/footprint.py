@@ -19,7 +19,7 @@ from deepbroad.solvers.lbfgs import SMALL
 # What a fit of next to nothing takes: Python objects, names of values, buffers of threads.
 FLOOR = 190_000
 # Vectors of numbers that reading and discretising a column, or hashing rows, holds at a time.
-COLUMN_VECTORS = 6
+COLUMN_VECTORS = 8
 # Bytes that reading files takes whatever is in them, and copies of a batch of rows on the way.
 READING = 64_000_000
 BATCH_COPIES = 3

@@ -21,8 +21,10 @@ from deepbroad.solvers.lbfgs import SMALL
 
 # Terms whose cells are counted in a sample of rows, to tell how many cells rows reach.
 SAMPLE_TERMS = 1024
-# Rows times terms that are looked at for that where rows are many: a fraction of a second.
+# Rows times terms, and codes of rows, that are looked at for that where rows are many: a fraction
+# of a second, and little memory.
 SAMPLE_WORK = 50_000_000
+SAMPLE_CODES = 1 << 22
 # Compact groups whose codes are looked at likewise, and the share of rows with a code of their own
 # up to which a sample tells how many there are.
 SAMPLE_GROUPS = 128
@@ -211,6 +213,7 @@ def count_reached(source: Source, terms: Terms) -> float:
     chosen = np.arange(len(dense))
     if len(dense) > SAMPLE_TERMS:
         chosen = np.random.default_rng(0).choice(len(dense), SAMPLE_TERMS, replace=False)
-    rows = max(SAMPLE_ROWS, SAMPLE_WORK // len(chosen))
+    most = min(SAMPLE_WORK // len(chosen), SAMPLE_CODES // len(terms.cardinalities))
+    rows = max(SAMPLE_ROWS, most)
     found = estimate_seen(terms, dense[chosen], source, rows=rows).sum()
     return known + float(found / bounds[chosen].sum() * bounds.sum())
