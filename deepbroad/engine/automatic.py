@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb, inf, sqrt
+from math import comb, inf
 from time import perf_counter
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ ROW_VECTORS = 6
 SHARE_OF_ROOM = 0.25
 # Where the searches start: strengths by order, and their growth by level.
 START = (1.0, 30.0, 300.0)
-GROWTH = sqrt(2.0)
+GROWTH = 2.0
 # Prior variance of a row's scores, Σ 1/λ over the terms of an order, with which a search may begin.
 MOST_VARIANCE = 20.0
 # Trials at most, by depth.
