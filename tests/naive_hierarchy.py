@@ -95,7 +95,9 @@ def levelled_tuples(attributes, cardinalities, order, levels, among=None):
         owned = [columns_of(attribute, attributes) for attribute in tuple_]
         most = max(len(columns_of(attribute, attributes)) for attribute in set(attributes))
         deepest = max(level for level, _ in known_places(most))
-        for place in places(min(levels, deepest)):
+        # Beyond pairs, no cut is finer than those of the finest level.
+        every = places(deepest if order <= 2 else min(levels, deepest))
+        for place in [place for place in every if place[0] <= levels]:
             columns = tuple(column_at(own, place) for own in owned)
             if all(cardinalities[c] > 1 for c in columns):
                 found[columns] = min(place[0], found.get(columns, place[0]))

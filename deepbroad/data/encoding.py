@@ -1,7 +1,7 @@
 """How a table becomes codes: fitted on training rows, then the same for every table."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -212,6 +212,23 @@ class Encoding:
     def value_names(self, i: int) -> list[str]:
         """Return a readable name for each of the V_i codes of code column `i`."""
         return self.columns[i].value_names()
+
+    def finest_of(self, columns: Iterable[int]) -> int:
+        """Return the first code column, from the last of some on, that has the cuts of them all.
+
+        They are of one attribute, whose last column has all cuts.
+        """
+        chosen = set(columns)
+        last = max(chosen)
+        own = [self.columns[c] for c in chosen]
+        cuts = [column.cuts for column in own if isinstance(column, NumberColumn)]
+        while any(not np.isin(some, self._cuts_of(last)).all() for some in cuts):
+            last += 1
+        return last
+
+    def _cuts_of(self, i: int) -> np.ndarray:
+        column = self.columns[i]
+        return column.cuts if isinstance(column, NumberColumn) else np.empty(0)
 
     def bins_within(self, coarse: int, fine: int) -> np.ndarray:
         """Return the code of column `coarse` that each code of column `fine` belongs to, (V,).

@@ -16,6 +16,9 @@ MAX_LEVELS = (8, 5, 3)
 # Rows of a cell, as a power of two, that the finest tuples of an order have if rows were spread
 # evenly.
 CELL_BITS = 2.0
+# Tuples of so many attributes have shifted bins whose cuts may be finer than those of their finest
+# level. The fused tables of deeper ones would become too large.
+FREELY_SHIFTED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +74,15 @@ class Resolutions:
             found[chosen] = self.firsts[:-1][chosen] + places.index(place)
         return found
 
+    def _places(self, order: int, levels: int) -> list[Place]:
+        """Return the levels and shifts of tuples of an order with so many levels."""
+        most = self.n_levels if order <= FREELY_SHIFTED else min(levels, self.n_levels)
+        return [place for place in list_places(most) if place.level <= levels]
+
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
         return sum(
-            comb(self.n_attributes, order) * len(list_places(min(most, self.n_levels)))
+            comb(self.n_attributes, order) * len(self._places(order, most))
             for order, most in enumerate(levels, start=1)
         )
 
@@ -83,15 +91,15 @@ class Resolutions:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
 
-        Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted; the
-        cuts of shifted ones are among those of the finest. A tuple that a level has in common with
-        a coarser one, or shifted with unshifted, comes once, and none has a column of one value
-        only. `among` are the tuples of attributes, (m, order), all of them by default.
+        Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted. A
+        tuple that a level has in common with a coarser one, or shifted with unshifted, comes once,
+        and none has a column of one value only. `among` are the tuples of attributes, (m, order),
+        all of them by default.
         """
         if among is None:
             among = list_tuples(self.n_attributes, order)
         found, at = [], []
-        for place in sorted(list_places(min(levels, self.n_levels))):
+        for place in sorted(self._places(order, levels)):
             members = self.columns_at(*place)[among]
             found.append(members[(self.cardinalities[members] > 1).all(axis=1)])
             at.append(np.full(len(found[-1]), place.level))

@@ -81,6 +81,25 @@ def test_bins_of_any_coarser_level_are_told_by_those_of_a_finer_one(case, levels
         np.testing.assert_array_equal(within[counted[fine]], counted[coarse])
 
 
+@STRANGERS
+@LAW
+@given(tables(), st.integers(1, 4), st.data())
+def test_the_finest_of_some_columns_is_the_first_that_tells_them_all(case, levels, data):
+    train, _, labels, weights = case
+    encoding, codes = fit(train, labels, weights, levels=levels)
+    counted = codes[:, weights > 0]
+    owner = data.draw(st.sampled_from(sorted(set(encoding.attributes.tolist()))))
+    own = np.flatnonzero(encoding.attributes == owner).tolist()
+    some = data.draw(st.sets(st.sampled_from(own), min_size=1))
+
+    def tells(fine):
+        pairs = [set(zip(counted[fine], counted[coarse], strict=True)) for coarse in some]
+        return all(len(found) == len(set(counted[fine])) for found in pairs)
+
+    expected = next(column for column in own if column >= max(some) and tells(column))
+    assert encoding.finest_of(some) == expected
+
+
 def test_levels_are_of_numbers_alone_and_stand_together():
     X = pd.DataFrame(
         {
