@@ -16,9 +16,11 @@ MAX_LEVELS = (8, 5, 3)
 # Rows of a cell, as a power of two, that the finest tuples of an order have if rows were spread
 # evenly.
 CELL_BITS = 2.0
-# Tuples of so many attributes have shifted bins whose cuts may be finer than those of their finest
-# level. The fused tables of deeper ones would become too large.
+# Shifted bins of single numbers and of pairs may have finer cuts than the finest of their levels,
+# up to so many terms: more would take too long to choose among. Fused tables of deeper tuples would
+# be too large.
 FREELY_SHIFTED = 2
+MAX_FREELY_SHIFTED = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +76,18 @@ class Resolutions:
             found[chosen] = self.firsts[:-1][chosen] + places.index(place)
         return found
 
-    def _places(self, order: int, levels: int) -> list[Place]:
-        """Return the levels and shifts of tuples of an order with so many levels."""
-        most = self.n_levels if order <= FREELY_SHIFTED else min(levels, self.n_levels)
-        return [place for place in list_places(most) if place.level <= levels]
+    def _places(self, order: int, levels: int, count: int) -> list[Place]:
+        """Return the levels and shifts of so many tuples of an order with so many levels."""
+        free = [place for place in list_places(self.n_levels) if place.level <= levels]
+        many = order > FREELY_SHIFTED or (order > 1 and count * len(free) > MAX_FREELY_SHIFTED)
+        return list(list_places(min(levels, self.n_levels))) if many else free
 
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
+        counts = [comb(self.n_attributes, order) for order in range(1, len(levels) + 1)]
         return sum(
-            comb(self.n_attributes, order) * len(self._places(order, most))
-            for order, most in enumerate(levels, start=1)
+            count * len(self._places(order, most, count))
+            for order, (most, count) in enumerate(zip(levels, counts, strict=True), start=1)
         )
 
     def tuples(
@@ -99,7 +103,7 @@ class Resolutions:
         if among is None:
             among = list_tuples(self.n_attributes, order)
         found, at = [], []
-        for place in sorted(self._places(order, levels)):
+        for place in sorted(self._places(order, levels, len(among))):
             members = self.columns_at(*place)[among]
             found.append(members[(self.cardinalities[members] > 1).all(axis=1)])
             at.append(np.full(len(found[-1]), place.level))

@@ -178,6 +178,20 @@ def test_copies_are_the_terms_of_the_same_attributes_and_level(found, levels):
     assert levelled.copies.tolist() == [places.count(place) for place in places]
 
 
+def test_many_pairs_have_no_finer_cuts_than_their_finest_level():
+    # Attributes of three levels, pairs of which have two of them.
+    few, many = (
+        Resolutions(np.repeat(np.arange(n), 7), np.tile([2, 3, 4, 3, 3, 5, 8], n)) for n in (4, 50)
+    )
+    tuples, _ = few.tuples(2, 2)
+    assert len(tuples) == 6 * comb(4, 2)
+    tuples, _ = many.tuples(2, 2)
+    assert len(tuples) == 3 * comb(50, 2) == many.count_terms((1, 2)) - many.count_terms((1,))
+    assert (tuples % 7 < 3).all()
+    some, _ = many.tuples(2, 2, np.array([[0, 1], [3, 7]]))
+    assert len(some) == 6 * 2
+
+
 @given(st.integers(1, 10**9), st.integers(1, 10**9), st.integers(1, 6))
 def test_more_rows_never_have_fewer_levels(few, more, depth):
     few, more = sorted([few, more])
