@@ -15,7 +15,44 @@ from tests.naive_cuts import midpoint
 # Nested cuts.
 
 
+def places(levels):
+    """Return the level of each code column of a number, and its shift in parts of a bin.
+
+    A column comes with the first level that has all of its cuts, which are halves or quarters.
+    """
+    found = []
+    for level in range(1, levels + 1):
+        if level <= 5:
+            found += [(level - 2, 0.25), (level - 2, 0.75), (level - 1, 0.5)]
+        found.append((level, 0.0))
+    return [place for place in found if place[0] > 0]
+
+
 def nested_cuts(values, weights, levels):
+    """Return the cuts of each code column: those of levels, and shifted ones inside their bins."""
+    by_level = [[], *halved_cuts(values, weights, levels)]
+    if by_level[-1] == []:
+        return [[]]
+    found = []
+    for level, shift in places(len(by_level) - 1):
+        cuts = by_level[level]
+        if shift:
+            finer = by_level[level + (1 if shift == 0.5 else 2)]
+            coarser = by_level[level + (0 if shift == 0.5 else 1)]
+            inside = [cut for cut in finer if cut not in coarser]
+            if shift != 0.5:
+                # In the lower half of a bin, the next cut above is one within the bin.
+                after = [min([c for c in coarser if c > cut], default=math.inf) for cut in inside]
+                lower = [c in coarser and c not in cuts for c in after]
+                inside = [
+                    cut for cut, low in zip(inside, lower, strict=True) if low == (shift == 0.25)
+                ]
+            cuts = inside or cuts
+        found.append(cuts)
+    return found
+
+
+def halved_cuts(values, weights, levels):
     """Return the cuts of each level: every bin of two values or more is cut where halves are most
     nearly equal, the lower of two such places."""
     mass = {}
@@ -52,15 +89,32 @@ def columns_of(attribute, attributes):
 
 
 def levelled_tuples(attributes, cardinalities, order, levels, among=None):
-    """Return the level at which each tuple of code columns first appears, by tuple."""
+    """Return the least level at which each tuple of code columns appears, by tuple."""
     found = {}
     for tuple_ in among or combinations(range(max(attributes) + 1), order):
-        for level in range(1, levels + 1):
-            owned = [columns_of(attribute, attributes) for attribute in tuple_]
-            columns = tuple(own[min(level, len(own)) - 1] for own in owned)
+        owned = [columns_of(attribute, attributes) for attribute in tuple_]
+        most = max(len(columns_of(attribute, attributes)) for attribute in set(attributes))
+        deepest = max(level for level, _ in known_places(most))
+        # Beyond pairs, no cut is finer than those of the finest level.
+        every = places(deepest if order <= 2 else min(levels, deepest))
+        for place in [place for place in every if place[0] <= levels]:
+            columns = tuple(column_at(own, place) for own in owned)
             if all(cardinalities[c] > 1 for c in columns):
-                found.setdefault(columns, level)
+                found[columns] = min(place[0], found.get(columns, place[0]))
     return found
+
+
+def known_places(count):
+    """Return the places of so many code columns."""
+    return next(places(levels) for levels in range(1, 9) if len(places(levels)) == count)
+
+
+def column_at(own, place):
+    """Return the code column of an attribute that has a place, or the nearest one."""
+    known = known_places(len(own))
+    if place not in known:
+        place = (min(place[0], max(level for level, _ in known)), 0.0)
+    return own[known.index(place)]
 
 
 def evidence_weights(tuples, attributes):

@@ -1,7 +1,7 @@
 """How a table becomes codes: fitted on training rows, then the same for every table."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -115,10 +115,10 @@ class Encoding:
         for i in range(table.n_columns):
             is_category = None if chosen is None else bool(chosen[i])
             fitted, column = _fit_column(i, table.column(i), training, is_category=is_category)
-            for one in fitted:
-                columns.append(one)
-                codes.append(np.empty(table.n_rows, np.min_scalar_type(one.cardinality)))
-                one.encode(column, codes[-1])
+            found = [np.empty(table.n_rows, np.min_scalar_type(c.cardinality)) for c in fitted]
+            _encode_column(fitted, column, found)
+            columns += fitted
+            codes += found
         return cls(columns, table.names), stack_codes(codes)
 
     @property
@@ -182,9 +182,9 @@ class Encoding:
         codes = np.empty((len(self.columns), table.n_rows), self.dtype) if out is None else out
 
         def encode(attribute: int) -> None:
+            own = np.flatnonzero(attributes == attribute).tolist()
             column = table.column(attribute)
-            for i in np.flatnonzero(attributes == attribute):
-                self.columns[i].encode(column, codes[i])
+            _encode_column([self.columns[i] for i in own], column, [codes[i] for i in own])
 
         attributes = self.attributes
         (threads or Threads(1)).run([partial(encode, i) for i in range(len(self.names))])
@@ -213,20 +213,35 @@ class Encoding:
         """Return a readable name for each of the V_i codes of code column `i`."""
         return self.columns[i].value_names()
 
+    def finest_of(self, columns: Iterable[int]) -> int:
+        """Return the first code column, from the last of some on, that has the cuts of them all.
+
+        They are of one attribute, whose last column has all cuts.
+        """
+        chosen = set(columns)
+        last = max(chosen)
+        own = [self.columns[c] for c in chosen]
+        cuts = [column.cuts for column in own if isinstance(column, NumberColumn)]
+        while any(not np.isin(some, self._cuts_of(last)).all() for some in cuts):
+            last += 1
+        return last
+
+    def _cuts_of(self, i: int) -> np.ndarray:
+        column = self.columns[i]
+        return column.cuts if isinstance(column, NumberColumn) else np.empty(0)
+
     def bins_within(self, coarse: int, fine: int) -> np.ndarray:
         """Return the code of column `coarse` that each code of column `fine` belongs to, (V,).
 
         Both are of one attribute, and every cut of the first is one of the second.
         """
-        codes = np.arange(self.cardinalities[fine])
+        count = int(self.cardinalities[fine])
         first, second = self.columns[coarse], self.columns[fine]
         if coarse == fine or not isinstance(first, NumberColumn):
-            return codes
+            return np.arange(count)
         if not isinstance(second, NumberColumn):
             raise AssertionError("an attribute is a number or a category")
-        lowest = np.concatenate([[-np.inf], second.cuts])
-        inside = np.searchsorted(first.cuts, lowest, side="right")
-        return np.append(inside, first.unknown)[: len(codes)]
+        return _bins_within(first, second)[:count]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold, from which `from_dict` makes an equal encoding."""
@@ -301,6 +316,30 @@ def _fit_column(
         [CategoryColumn(attribute, column.name, missing, tuple(values))],
         replace(column, values=factor),
     )
+
+
+def _bins_within(coarse: NumberColumn, fine: NumberColumn) -> np.ndarray:
+    """Return the bin of a coarse column for each of a finer one, and what is unknown to it."""
+    lowest = np.concatenate([[-np.inf], fine.cuts])
+    return np.append(np.searchsorted(coarse.cuts, lowest, side="right"), coarse.unknown)
+
+
+def _encode_column(owned: Sequence[CodeColumn], column: Column, out: list[np.ndarray]) -> None:
+    """Fill `out` with the codes of an attribute, from those of its last column where it tells."""
+    finest = owned[-1]
+    finest.encode(column, out[-1])
+    for one, codes in zip(owned[:-1], out, strict=False):
+        if (
+            isinstance(one, NumberColumn)
+            and isinstance(finest, NumberColumn)
+            and one.missing == finest.missing
+            and np.isin(one.cuts, finest.cuts).all()
+        ):
+            # Any mode but the default writes without a buffer; no code is out of bounds.
+            bins = _bins_within(one, finest).astype(codes.dtype)
+            np.take(bins, out[-1], out=codes, mode="clip")
+        else:
+            one.encode(column, codes)
 
 
 def _cut(numbers: np.ndarray, training: _Training, *, keeps_two: bool) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb, inf, sqrt
+from math import comb, inf
 from time import perf_counter
 from typing import NamedTuple
 
@@ -47,9 +47,10 @@ MAX_REFINED = 1_000_000
 ROW_VECTORS = 6
 # Of the memory limit, for what dual ascent keeps of the rows of folds.
 SHARE_OF_ROOM = 0.25
-# Where the searches start: strengths by order, and their growth by level.
+# Where the searches start: strengths by order, and their growth by level (bins half as wide hold
+# half of the variance).
 START = (1.0, 30.0, 300.0)
-GROWTH = sqrt(2.0)
+GROWTH = 2.0
 # Prior variance of a row's scores, Σ 1/λ over the terms of an order, with which a search may begin.
 MOST_VARIANCE = 20.0
 # Trials at most, by depth.
@@ -390,7 +391,7 @@ def deepen(start: Strengths, levelled: LevelledTerms, depth: int) -> Strengths:
     stronger: fits would take long, and come to nothing.
     """
     while (order := len(start.by_order) + 1) <= depth:
-        count = np.count_nonzero(levelled.terms.orders == order)
+        count = np.sum(1.0 / levelled.copies[levelled.terms.orders == order])
         strength = START[min(order, len(START)) - 1]
         while order > 1 and count / strength > MOST_VARIANCE:
             strength *= STEPS[-1]

@@ -14,6 +14,7 @@ from deepbroad.engine.workload import ITEM_LOOKUP, Workload
 from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.groups import (
+    MAX_KEYS,
     Group,
     KeyWeights,
     code_dtype,
@@ -112,6 +113,7 @@ class Planner:
             groups = self._join(owned, int(order), tuples) if some else alone
             joined += groups
             apart += groups if share >= MOST_SHARE else alone
+        joined, apart = self._split(joined), self._split(apart)
         partitions = [joined] if joined == apart else [joined, apart]
         return self._fastest([self._grouped(partition) for partition in partitions])
 
@@ -131,6 +133,19 @@ class Planner:
             keys=np.array([np.prod(self.terms.cardinalities[own] + 1.0) for own in owned]),
         )
         return [tuple(np.concatenate([owned[g] for g in group]).tolist()) for group in found]
+
+    def _split(self, groups: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Return groups whose joint keys fit: those of a number of many levels may be cut."""
+        found: list[tuple[int, ...]] = []
+        for columns in groups:
+            sizes = self.terms.cardinalities[list(columns)] + 1.0
+            first = 0
+            for last in range(len(columns)):
+                if np.prod(sizes[first : last + 1]) >= MAX_KEYS:
+                    found.append(columns[first:last])
+                    first = last
+            found.append(columns[first:])
+        return found
 
     def items(self) -> Plan | None:
         """Return the plan with sets of items, if rows have few enough of them to be worth it."""

@@ -15,9 +15,10 @@ from deepbroad.solvers import LBFGS
 STEPS = (10.0, sqrt(10.0))
 GROWTH_STEP = sqrt(2.0)
 # Beyond these a strength changes nothing that a validation could see. The least is a number of rows
-# divided by that of the source: a few rows that all agree bear no odds of millions.
+# divided by that of the source: a few rows that all agree bear no odds of millions. Finer bins are
+# held down no less than coarse ones: that would be an effect without any smoothness.
 LEAST, LEAST_ROWS, MOST = 1e-4, 3.0, 1e5
-LEAST_GROWTH, MOST_GROWTH = 0.5, 4.0
+LEAST_GROWTH, MOST_GROWTH = 1.0, 4.0
 # A loss that is lower by less than this share is no better.
 BETTER = 1e-4
 # What is tried once the strengths by order are found. Where most terms matter, a little is best; in

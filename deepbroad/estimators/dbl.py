@@ -60,9 +60,10 @@ class DBLClassifier(StreamedDiscriminative):
         attributes, as in the paper. "auto": all if alpha is "auto" or several, else exact.
     bins : {"auto", "nested", "mdl"}, default="auto"
         How numbers become values. "nested": halves, quarters, eighths, ... of the rows, all of them
-        at once: fine ones for single numbers, coarser ones for tuples. "mdl": bins by minimum
-        description length, one attribute at a time, as in the paper. "auto": nested if all orders
-        have cells, else mdl.
+        at once: fine ones for single numbers, coarser ones for tuples, coarse ones also shifted by
+        halves and quarters of a bin; k tables that differ in that alone have k times the strength
+        each. "mdl": bins by minimum description length, one attribute at a time, as in the paper.
+        "auto": nested if all orders have cells, else mdl.
     shrink_to : {"zero", "generative"}, default="zero"
         t above: 0 as in the paper, or AnJE's weights 1/p.
     smoothing : float, default=1.0

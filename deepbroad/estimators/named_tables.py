@@ -109,8 +109,8 @@ class NamedTables(ByNames[TermTable]):
 
     def _table(self, names: tuple[str, ...], terms: list[tuple[int, ...]]) -> TermTable:
         """Return the table of one tuple of attributes, given its terms."""
-        finest = tuple(max(columns) for columns in zip(*terms, strict=True))
         encoding = self._encoding
+        finest = tuple(map(encoding.finest_of, zip(*terms, strict=True)))
         parts = tuple(
             (columns, tuple(map(encoding.bins_within, columns, finest))) for columns in terms
         )

@@ -86,7 +86,7 @@ class Purification:
         found = {}
         for attributes, own in self._terms.items():
             columns = [sorted(terms.tuple(term)) for term in own]
-            found[attributes] = tuple(max(level) for level in zip(*columns, strict=True))
+            found[attributes] = tuple(map(self.encoding.finest_of, zip(*columns, strict=True)))
         return found
 
     @cached_property
@@ -97,7 +97,8 @@ class Purification:
             finest = dict(zip(attributes, self._finest[attributes], strict=True))
             for subset in subsets(attributes):
                 columns = tuple(finest[i] for i in subset)
-                found[subset] = tuple(map(max, columns, found.get(subset, columns)))
+                both = zip(columns, found.get(subset, columns), strict=True)
+                found[subset] = tuple(map(self.encoding.finest_of, both))
         return {key: found[key] for key in sorted(found, key=lambda key: (len(key), key))}
 
     @property

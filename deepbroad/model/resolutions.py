@@ -7,6 +7,7 @@ from math import comb, floor, log2
 
 import numpy as np
 
+from deepbroad.data.pyramid import Place, count_levels, list_places
 from deepbroad.model.generative import partition_weights
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
@@ -15,14 +16,20 @@ MAX_LEVELS = (8, 5, 3)
 # Rows of a cell, as a power of two, that the finest tuples of an order have if rows were spread
 # evenly.
 CELL_BITS = 2.0
+# Shifted bins of single numbers and of pairs may have finer cuts than the finest of their levels,
+# up to so many terms: more would take too long to choose among. Fused tables of deeper tuples would
+# be too large.
+FREELY_SHIFTED = 2
+MAX_FREELY_SHIFTED = 5_000
 
 
 @dataclass(frozen=True, eq=False)
 class Resolutions:
     """Which attribute each code column belongs to; columns of one attribute stand together.
 
-    The columns of an attribute are its levels 1, 2, ..., coarsest first; a category has one column,
-    which serves at every level, and so does the finest of an attribute at the levels beyond it.
+    The columns of a number are its levels 1, 2, ..., coarsest first, each but the finest ones also
+    shifted, as `list_places` has them; a category has one column, which serves at every level, and
+    so does the finest of an attribute at the levels beyond it.
 
     Parameters
     ----------
@@ -45,20 +52,42 @@ class Resolutions:
         """How many attributes there are."""
         return len(self.firsts) - 1
 
+    @cached_property
+    def levels(self) -> np.ndarray:
+        """How many levels each attribute has, (a,)."""
+        return np.array([count_levels(columns) for columns in np.diff(self.firsts).tolist()])
+
     @property
     def n_levels(self) -> int:
         """How many levels the attribute with most of them has."""
-        return int(np.diff(self.firsts).max())
+        return int(self.levels.max())
 
-    def columns_at(self, level: int) -> np.ndarray:
-        """Return the code column of each attribute at a level from 1, (a,)."""
-        return np.minimum(self.firsts[:-1] + level - 1, self.firsts[1:] - 1)
+    def columns_at(self, level: int, quarters: int = 0) -> np.ndarray:
+        """Return the code column of each attribute at a level from 1, (a,).
+
+        An attribute that has no such level, or not so shifted, has its nearest one.
+        """
+        found = np.empty(self.n_attributes, np.int64)
+        for levels in np.unique(self.levels):
+            places = list_places(int(levels))
+            wanted = Place(level, quarters)
+            place = wanted if wanted in places else Place(min(level, int(levels)), 0)
+            chosen = self.levels == levels
+            found[chosen] = self.firsts[:-1][chosen] + places.index(place)
+        return found
+
+    def _places(self, order: int, levels: int, count: int) -> list[Place]:
+        """Return the levels and shifts of so many tuples of an order with so many levels."""
+        free = [place for place in list_places(self.n_levels) if place.level <= levels]
+        many = order > FREELY_SHIFTED or (order > 1 and count * len(free) > MAX_FREELY_SHIFTED)
+        return list(list_places(min(levels, self.n_levels))) if many else free
 
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
+        counts = [comb(self.n_attributes, order) for order in range(1, len(levels) + 1)]
         return sum(
-            comb(self.n_attributes, order) * min(most, self.n_levels)
-            for order, most in enumerate(levels, start=1)
+            count * len(self._places(order, most, count))
+            for order, (most, count) in enumerate(zip(levels, counts, strict=True), start=1)
         )
 
     def tuples(
@@ -66,26 +95,20 @@ class Resolutions:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
 
-        Each tuple has its attributes at the same level, from 1 to `levels`. A tuple that a level
-        has in common with a coarser one comes once, and none has a column of one value only.
-        `among` are the tuples of attributes, (m, order), all of them by default.
+        Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted. A
+        tuple that a level has in common with a coarser one, or shifted with unshifted, comes once,
+        and none has a column of one value only. `among` are the tuples of attributes, (m, order),
+        all of them by default.
         """
         if among is None:
             among = list_tuples(self.n_attributes, order)
         found, at = [], []
-        previous = None
-        for level in range(1, levels + 1):
-            columns = self.columns_at(level)
-            members = columns[among]
-            new = (self.cardinalities[members] > 1).all(axis=1)
-            if previous is not None:
-                new &= (members != previous[among]).any(axis=1)
-            found.append(members[new])
-            at.append(np.full(np.count_nonzero(new), level))
-            previous = columns
-        tuples, level_of = np.concatenate(found), np.concatenate(at)
-        rank = np.lexsort(tuples.T[::-1])
-        return tuples[rank], level_of[rank]
+        for place in sorted(self._places(order, levels, len(among))):
+            members = self.columns_at(*place)[among]
+            found.append(members[(self.cardinalities[members] > 1).all(axis=1)])
+            at.append(np.full(len(found[-1]), place.level))
+        tuples, firsts = np.unique(np.concatenate(found), axis=0, return_index=True)
+        return tuples, np.concatenate(at)[firsts]
 
     def terms(
         self, levels: tuple[int, ...], among: Mapping[int, np.ndarray] | None = None
@@ -120,6 +143,18 @@ class LevelledTerms:
     levels: np.ndarray
     attributes: np.ndarray
 
+    @cached_property
+    def copies(self) -> np.ndarray:
+        """How many terms have the same attributes at the same level, differently shifted."""
+        places = np.column_stack([self._owners, self.levels])
+        _, which, times = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+        return times[which.ravel()]
+
+    @property
+    def _owners(self) -> np.ndarray:
+        """The attributes of each term, (n_terms, depth), filled up with NONE."""
+        return np.append(self.attributes, NONE)[self.terms.members]
+
     @property
     def shares(self) -> np.ndarray:
         """What `partition_weights` are multiplied by, (n_terms,), to weigh the evidence once.
@@ -127,7 +162,7 @@ class LevelledTerms:
         Orders share it evenly, in each the tuples of attributes, as in AnJE, and their levels.
         """
         orders = self.terms.orders
-        owners = np.append(self.attributes, NONE)[self.terms.members]
+        owners = self._owners
         _, which, times = np.unique(owners, axis=0, return_inverse=True, return_counts=True)
         levels = times[which.ravel()]
         weights = np.empty(len(orders))

@@ -11,6 +11,9 @@ from deepbroad.model.resolutions import LevelledTerms
 class Strengths:
     """λ of every term by a few numbers: one per order, and how it grows with the level.
 
+    Terms that are the same but for a shift of their bins share the variance of one: each has the
+    strength of one times their number.
+
     Attributes
     ----------
     by_order : tuple of float
@@ -25,7 +28,7 @@ class Strengths:
     def per_term(self, levelled: LevelledTerms) -> np.ndarray:
         """Return λ of each term, (n_terms,)."""
         orders = np.array(self.by_order)[levelled.terms.orders - 1]
-        return orders * self.growth ** (levelled.levels - 1.0)
+        return orders * self.growth ** (levelled.levels - 1.0) * levelled.copies
 
     def scaled(self, which: int, factor: float) -> "Strengths":
         """Return others that differ in one number: an order from 0, or after those the growth."""

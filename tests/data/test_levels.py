@@ -8,8 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.pyramid import count_levels, list_places
 from deepbroad.data.table import read_table
 from tests.data.test_encoding import LAW, STRANGERS, fit, tables
+
+
+def coarse_and_fine(encoding):
+    """List the unshifted code columns, each with itself and those before it of its attribute."""
+    for own in np.unique(encoding.attributes):
+        columns = np.flatnonzero(encoding.attributes == own).tolist()
+        for place, fine in zip(list_places(count_levels(len(columns))), columns, strict=True):
+            if not place.quarters:
+                yield from ((coarse, fine) for coarse in columns if coarse <= fine)
 
 
 @STRANGERS
@@ -52,12 +62,11 @@ def test_a_bin_lies_in_one_bin_of_each_coarser_level(case, levels):
     both = np.hstack([codes, encoding.encode(read_table(test))])
     owners = encoding.attributes
     assert (np.diff(owners) >= 0).all()
-    assert np.bincount(owners).max() <= levels
-    for fine in range(1, len(owners)):
-        if owners[fine - 1] == owners[fine]:
-            pairs = set(zip(both[fine].tolist(), both[fine - 1].tolist(), strict=True))
-            assert len(pairs) == len({inner for inner, _ in pairs})
-            assert encoding.cardinalities[fine] > encoding.cardinalities[fine - 1]
+    assert np.bincount(owners).max() <= len(list_places(levels))
+    for coarse, fine in coarse_and_fine(encoding):
+        pairs = set(zip(both[fine].tolist(), both[coarse].tolist(), strict=True))
+        assert len(pairs) == len({inner for inner, _ in pairs})
+        assert encoding.cardinalities[fine] >= encoding.cardinalities[coarse]
 
 
 @STRANGERS
@@ -67,10 +76,28 @@ def test_bins_of_any_coarser_level_are_told_by_those_of_a_finer_one(case, levels
     train, _, labels, weights = case
     encoding, codes = fit(train, labels, weights, levels=levels)
     counted = codes[:, weights > 0]
-    for fine, owner in enumerate(encoding.attributes):
-        for coarse in np.flatnonzero(encoding.attributes[: fine + 1] == owner):
-            within = encoding.bins_within(int(coarse), fine)
-            np.testing.assert_array_equal(within[counted[fine]], counted[coarse])
+    for coarse, fine in coarse_and_fine(encoding):
+        within = encoding.bins_within(coarse, fine)
+        np.testing.assert_array_equal(within[counted[fine]], counted[coarse])
+
+
+@STRANGERS
+@LAW
+@given(tables(), st.integers(1, 4), st.data())
+def test_the_finest_of_some_columns_is_the_first_that_tells_them_all(case, levels, data):
+    train, _, labels, weights = case
+    encoding, codes = fit(train, labels, weights, levels=levels)
+    counted = codes[:, weights > 0]
+    owner = data.draw(st.sampled_from(sorted(set(encoding.attributes.tolist()))))
+    own = np.flatnonzero(encoding.attributes == owner).tolist()
+    some = data.draw(st.sets(st.sampled_from(own), min_size=1))
+
+    def tells(fine):
+        pairs = [set(zip(counted[fine], counted[coarse], strict=True)) for coarse in some]
+        return all(len(found) == len(set(counted[fine])) for found in pairs)
+
+    expected = next(column for column in own if column >= max(some) and tells(column))
+    assert encoding.finest_of(some) == expected
 
 
 def test_levels_are_of_numbers_alone_and_stand_together():
@@ -83,12 +110,14 @@ def test_levels_are_of_numbers_alone_and_stand_together():
         }
     )
     encoding, codes = fit(X, levels=3, categorical_features=["code"])
-    assert encoding.attributes.tolist() == [0, 0, 0, 1, 2, 3]
-    assert encoding.cardinalities.tolist() == [2, 4, 8, 4, 2, 16]
-    for level in range(3):
-        np.testing.assert_array_equal(codes[level], np.arange(16) // (8 >> level))
+    assert encoding.attributes.tolist() == [0] * 7 + [1, 2, 3]
+    assert encoding.cardinalities.tolist() == [2, 3, 4, 3, 3, 5, 8, 4, 2, 16]
+    for level, column in enumerate([0, 2, 6]):
+        np.testing.assert_array_equal(codes[column], np.arange(16) // (8 >> level))
+    for quarters, column in enumerate([3, 1, 4], start=1):
+        np.testing.assert_array_equal(codes[column], (np.arange(16) + 8 - 2 * quarters) // 8)
     assert encoding.value_names(0) == ["< 7.5", ">= 7.5"]
-    assert repr(encoding) == "Encoding(4 attributes, 6 code columns)"
+    assert repr(encoding) == "Encoding(4 attributes, 10 code columns)"
 
 
 def test_labels_do_not_move_nested_cuts():
@@ -101,11 +130,11 @@ def test_labels_do_not_move_nested_cuts():
 def test_a_missing_number_has_a_code_of_its_own_at_every_level():
     x = np.array([0.0, 1.0, 2.0, 3.0, np.nan])[:, None]
     encoding, codes = fit(x, np.array([0, 1, 0, 1, 1]), levels=2)
-    assert codes.tolist() == [[0, 0, 1, 1, 2], [0, 1, 2, 3, 4]]
+    assert codes.tolist() == [[0, 0, 1, 1, 2], [0, 1, 1, 2, 3], [0, 1, 2, 3, 4]]
     without, _ = fit(x[:4], np.array([0, 1, 0, 1]), levels=2)
-    assert without.cardinalities.tolist() == [2, 4]
+    assert without.cardinalities.tolist() == [2, 3, 4]
     # Never seen in training, it is no bin.
-    assert without.encode(read_table(x[4:])).tolist() == [[2], [4]]
+    assert without.encode(read_table(x[4:])).tolist() == [[2], [3], [4]]
     assert encoding.value_names(1)[-1] == "missing"
 
 
@@ -116,7 +145,7 @@ def test_a_number_that_is_always_missing_has_one_code_column():
         X["gone"] = values
         weights[0] = 0.0
         encoding, codes = fit(X, weights=weights, levels=3)
-        assert encoding.attributes.tolist() == [0, 1, 1, 1]
+        assert encoding.attributes.tolist() == [0] + [1] * 7
         assert encoding.cardinalities[0] == 1
         assert not codes[0].any()
 
@@ -124,5 +153,10 @@ def test_a_number_that_is_always_missing_has_one_code_column():
 def test_dates_have_levels_too():
     days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=8)})
     encoding, codes = fit(days, levels=2)
-    assert codes.tolist() == [[0] * 4 + [1] * 4, [0, 0, 1, 1, 2, 2, 3, 3]]
+    halves, shifted, quarters = (
+        [0] * 4 + [1] * 4,
+        [0, 0, 1, 1, 1, 1, 2, 2],
+        [0, 0, 1, 1, 2, 2, 3, 3],
+    )
+    assert codes.tolist() == [halves, shifted, quarters]
     assert encoding.value_names(0) == ["< 2020-01-04 12:00:00", ">= 2020-01-04 12:00:00"]

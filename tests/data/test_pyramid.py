@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepbroad.data.pyramid import nested_cuts
+from deepbroad.data.pyramid import SHIFTED_LEVELS, count_levels, list_places, nested_cuts
 from tests import naive_hierarchy
 from tests.naive_hierarchy import imbalance
 
@@ -33,6 +33,12 @@ def bins_of(values, cuts):
     return [sum(cut <= x for cut in cuts) for x in values]
 
 
+def unshifted(found):
+    """Return the cuts of each level, of those of all code columns."""
+    places = list_places(count_levels(len(found)))
+    return [cuts for cuts, place in zip(found, places, strict=True) if not place.quarters]
+
+
 def masses(values, weights):
     """Return the weight of each distinct number that has any."""
     found = {}
@@ -53,7 +59,7 @@ def test_cuts_are_those_of_the_recursion(case, levels):
 @given(weighted_numbers(), st.integers(1, 6))
 def test_each_level_has_the_cuts_of_the_one_before_and_more(case, levels):
     values, weights = case
-    found = nested_cuts(values, weights, levels=levels)
+    found = unshifted(nested_cuts(values, weights, levels=levels))
     assert 1 <= len(found) <= levels
     for coarse, fine in pairwise(found):
         assert set(coarse) < set(fine)
@@ -69,7 +75,7 @@ def test_each_cut_halves_its_bin_as_nearly_as_any_could(case):
     mass = masses(values, weights)
     distinct = sorted(mass)
     before = np.zeros(len(distinct), int)
-    for cuts in nested_cuts(values, weights, levels=4):
+    for cuts in unshifted(nested_cuts(values, weights, levels=4)):
         after = np.array(bins_of(distinct, cuts), int)
         for bin_ in np.unique(before):
             inside = [x for x, b in zip(distinct, before, strict=True) if b == bin_]
@@ -105,7 +111,35 @@ def test_coarser_levels_do_not_depend_on_how_many_are_asked_for(case, levels):
     values, weights = case
     most = nested_cuts(values, weights, levels=5)
     found = nested_cuts(values, weights, levels=levels)
-    assert [cuts.tolist() for cuts in found] == [cuts.tolist() for cuts in most[:levels]]
+    assert [cuts.tolist() for cuts in found] == [cuts.tolist() for cuts in most[: len(found)]]
+
+
+@given(weighted_numbers(), st.integers(1, 7))
+def test_a_level_has_all_cuts_of_the_columns_before_it(case, levels):
+    values, weights = case
+    found = nested_cuts(values, weights, levels=levels)
+    for i, place in enumerate(list_places(count_levels(len(found)))):
+        if not place.quarters:
+            assert all(set(cuts) <= set(found[i]) for cuts in found[:i])
+
+
+def test_columns_tell_how_many_levels_there_are():
+    for levels in range(1, 9):
+        places = list_places(levels)
+        assert count_levels(len(places)) == levels
+        assert len(set(places)) == len(places)
+        shifted = [place for place in places if place.quarters]
+        assert len(shifted) == max(0, 3 * min(levels, SHIFTED_LEVELS) - 5)
+    with pytest.raises(ValueError, match="no number has 2 code columns"):
+        count_levels(2)
+
+
+def test_shifted_bins_of_even_numbers_begin_a_part_of_a_bin_later():
+    found = nested_cuts(np.arange(64.0), levels=6)
+    for place, cuts in zip(list_places(6), found, strict=True):
+        width = 64 / 2**place.level
+        every = np.arange(2**place.level + 1) * width + place.quarters / 4 * width
+        np.testing.assert_array_equal(cuts, every[(every > 0) & (every < 64)] - 0.5)
 
 
 @pytest.mark.parametrize("values", [[], [3.5], [2.0] * 9, [math.nan], [math.nan, 1.0, math.nan]])
@@ -116,12 +150,12 @@ def test_numbers_that_do_not_differ_have_one_level_without_cuts(values):
 
 def test_levels_end_where_every_value_has_its_bin():
     found = nested_cuts(np.array([1.0, 2.0, 2.0, 3.0, 9.0]), levels=8)
-    assert [cuts.tolist() for cuts in found] == [[2.5], [1.5, 2.5, 6.0]]
+    assert [cuts.tolist() for cuts in found] == [[2.5], [1.5, 6.0], [1.5, 2.5, 6.0]]
 
 
 def test_a_heavy_value_is_no_reason_to_leave_the_others_together():
     values = np.array([0.0] * 97 + [1.0, 2.0, 3.0])
-    found = nested_cuts(values, levels=3)
+    found = unshifted(nested_cuts(values, levels=3))
     assert [cuts.tolist() for cuts in found] == [[0.5], [0.5, 1.5], [0.5, 1.5, 2.5]]
 
 
@@ -134,5 +168,5 @@ def test_infinities_are_ordinary_extreme_values():
 
 def test_even_numbers_are_halves_quarters_and_eighths():
     found = nested_cuts(np.random.default_rng(0).permutation(64).astype(float), levels=3)
-    for level, cuts in enumerate(found, start=1):
+    for level, cuts in enumerate(unshifted(found), start=1):
         np.testing.assert_array_equal(cuts, np.arange(1, 2**level) * 64 / 2**level - 0.5)

@@ -31,15 +31,20 @@ class Nested(Problem):
         return Resolutions(self.attributes, self.cardinalities).terms(levels)
 
 
+def cut(size, cuts):
+    """Return the bin that each of so many finest bins lies in."""
+    return np.searchsorted(cuts, np.arange(size), side="right")
+
+
 def draw_nested(seed, *, rows=50, n_classes=3, weighted=False, n_attributes=3):
-    """Return a number of bins 2, 4 and 8, a category of 3, a number of 2 and 3, one of 2 and 4."""
+    """Return a number of three levels, a category of 3, and numbers of 3 and 4 values."""
     rng = np.random.default_rng(seed)
     # For each attribute the finest bins, and the coarser ones that they lie in.
     kinds = [
-        (8, [np.arange(8) // 4, np.arange(8) // 2]),
+        (8, [cut(8, cuts) for cuts in ([4], [2, 6], [2, 4, 6], [1, 5], [3, 7], [1, 3, 5, 7])]),
         (3, []),
-        (3, [np.array([0, 1, 1])]),
-        (4, [np.arange(4) // 2]),
+        (3, [cut(3, [1]), cut(3, [2])]),
+        (4, [cut(4, [2]), cut(4, [1, 3])]),
     ][:n_attributes]
     codes, attributes, cardinalities = [], [], []
     scores = rng.gumbel(size=(rows, n_classes))

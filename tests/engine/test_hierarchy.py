@@ -195,6 +195,8 @@ def test_orders_one_and_two_are_logistic_regression_on_one_hot_tuples(n_classes)
     tuples, alpha = tuples_of(levelled), 0.7
     oracle = LogisticRegression(C=(2 if n_classes == 2 else 1) / alpha, tol=1e-10, max_iter=10_000)
     features = naive_hierarchy.one_hot(problem.codes, tuples, problem.cardinalities)
+    # A column times 1/√k is one with k times the strength.
+    features = features / np.sqrt(np.repeat(levelled.copies, levelled.terms.sizes))
     oracle.fit(features, problem.labels, sample_weight=problem.weights)
     expected = oracle.predict_proba(features)
     training = train(problem, single_plan(problem, levelled.terms))
@@ -254,8 +256,11 @@ def test_the_start_weighs_the_evidence_once(levels):
 
 def test_orders_on_columns_of_their_own_start_at_the_mean_of_their_anje():
     problem = draw_nested(2)
-    own = np.array([0, 1, 2, 3, 4, 5])
-    problem = type(problem)(problem.codes, problem.labels, *problem.shape, attributes=own)
+    own = np.array([0, 2, 6, 7, 8, 10])  # the unshifted ones
+    sizes = problem.cardinalities[own]
+    problem = type(problem)(
+        problem.codes[own], problem.labels, sizes, problem.n_classes, attributes=np.arange(6)
+    )
     levelled = problem.levelled((1, 1))
     training = train(problem, single_plan(problem, levelled.terms))
     family = family_of("hDBL", levelled)
@@ -281,7 +286,8 @@ def test_orders_on_columns_of_their_own_start_at_the_mean_of_their_anje():
 def test_joint_values_that_no_row_has_back_off_to_their_parts(backs_off):
     problem = draw_nested(4, rows=12)
     # A value of the category that has cells, though no row of this training set shows it.
-    problem.codes[3][problem.codes[3] == 2] = 1
+    category = problem.codes[7]
+    category[category == 2] = 1
     levelled = problem.levelled((2, 2))
     terms = levelled.terms
     training = train(problem, single_plan(problem, terms))

@@ -20,7 +20,9 @@ def resolutions(draw, max_attributes=5):
     """Draw attributes: numbers of several levels, categories, and columns of one value."""
     attributes, cardinalities = [], []
     for attribute in range(draw(st.integers(1, max_attributes))):
-        sizes = draw(st.sampled_from([[1], [2], [3], [5], [2, 3], [2, 4], [2, 4, 8], [2, 3, 5, 6]]))
+        sizes = draw(
+            st.sampled_from([[1], [2], [3], [5], [2, 2, 3], [2, 3, 4], [2, 3, 4, 3, 3, 5, 8]])
+        )
         attributes += [attribute] * len(sizes)
         cardinalities += sizes
     return Resolutions(np.array(attributes), np.array(cardinalities))
@@ -129,7 +131,7 @@ def test_shares_of_one_order_and_level_are_whole():
 
 
 def test_a_category_beside_numbers_counts_as_much_as_they_do():
-    found = Resolutions(np.array([0, 0, 0, 1]), np.array([2, 4, 8, 3]))
+    found = Resolutions(np.array([0, 0, 0, 1]), np.array([2, 3, 4, 3]))
     assert evidence(found.terms((3,)), found) == pytest.approx({0: 1.0, 1: 1.0})
 
 
@@ -143,15 +145,51 @@ def test_without_a_column_that_tells_anything_there_is_a_term_still():
 
 
 def test_columns_at_a_level_beyond_the_finest_are_the_finest():
-    found = Resolutions(np.array([0, 0, 0, 1, 2, 2]), np.array([2, 4, 8, 3, 2, 3]))
+    sizes = [2, 3, 4, 3, 3, 5, 8, 3, 2, 3, 4]
+    found = Resolutions(np.array([0] * 7 + [1] + [2] * 3), np.array(sizes))
     assert [found.columns_at(level).tolist() for level in (1, 2, 3, 9)] == [
-        [0, 3, 4],
-        [1, 3, 5],
-        [2, 3, 5],
-        [2, 3, 5],
+        [0, 7, 8],
+        [2, 7, 10],
+        [6, 7, 10],
+        [6, 7, 10],
     ]
     assert (found.n_attributes, found.n_levels) == (3, 3)
-    assert found.firsts.tolist() == [0, 3, 4, 6]
+    assert found.levels.tolist() == [3, 1, 2]
+    assert found.firsts.tolist() == [0, 7, 8, 11]
+
+
+def test_columns_that_are_not_so_shifted_are_the_unshifted_ones():
+    sizes = [2, 3, 4, 3, 3, 5, 8, 3, 2, 3, 4]
+    found = Resolutions(np.array([0] * 7 + [1] + [2] * 3), np.array(sizes))
+    assert found.columns_at(1, 2).tolist() == [1, 7, 9]
+    assert found.columns_at(1, 1).tolist() == [3, 7, 8]
+    assert found.columns_at(2, 2).tolist() == [5, 7, 10]
+    assert found.columns_at(3, 2).tolist() == [6, 7, 10]
+
+
+@given(resolutions(), st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_copies_are_the_terms_of_the_same_attributes_and_level(found, levels):
+    assume(len(levels) <= found.n_attributes)
+    levelled = found.terms(tuple(levels))
+    places = [
+        (tuple(found.attributes[list(columns)].tolist()), level)
+        for columns, level in zip(tuples_of(levelled), levelled.levels.tolist(), strict=True)
+    ]
+    assert levelled.copies.tolist() == [places.count(place) for place in places]
+
+
+def test_many_pairs_have_no_finer_cuts_than_their_finest_level():
+    # Attributes of three levels, pairs of which have two of them.
+    few, many = (
+        Resolutions(np.repeat(np.arange(n), 7), np.tile([2, 3, 4, 3, 3, 5, 8], n)) for n in (4, 50)
+    )
+    tuples, _ = few.tuples(2, 2)
+    assert len(tuples) == 6 * comb(4, 2)
+    tuples, _ = many.tuples(2, 2)
+    assert len(tuples) == 3 * comb(50, 2) == many.count_terms((1, 2)) - many.count_terms((1,))
+    assert (tuples % 7 < 3).all()
+    some, _ = many.tuples(2, 2, np.array([[0, 1], [3, 7]]))
+    assert len(some) == 6 * 2
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**9), st.integers(1, 6))
@@ -183,8 +221,8 @@ def test_a_million_rows_have_all_levels():
 
 
 def test_terms_are_counted_before_they_are_listed():
-    found = Resolutions(np.repeat(np.arange(6), 3), np.tile([2, 4, 8], 6))
+    found = Resolutions(np.repeat(np.arange(6), 7), np.tile([2, 3, 4, 3, 3, 5, 8], 6))
     levelled = found.terms((3, 2, 1))
-    assert len(levelled.terms) == found.count_terms((3, 2, 1)) == 18 + 2 * comb(6, 2) + comb(6, 3)
+    assert len(levelled.terms) == found.count_terms((3, 2, 1)) == 42 + 6 * comb(6, 2) + comb(6, 3)
     # Categories have one level, whatever rows would bear.
     assert Resolutions(np.arange(6), np.full(6, 9)).count_terms((8, 5, 3)) == 6 + 15 + 20
