@@ -19,7 +19,7 @@ from deepbroad.solvers.lbfgs import SMALL
 # What a fit of next to nothing takes: Python objects, names of values, buffers of threads.
 FLOOR = 190_000
 # Vectors of numbers that reading and discretising a column, or hashing rows, holds at a time.
-COLUMN_VECTORS = 8
+COLUMN_VECTORS = 6
 # Bytes that reading files takes whatever is in them, and copies of a batch of rows on the way.
 READING = 64_000_000
 BATCH_COPIES = 3
@@ -51,6 +51,8 @@ class Footprint:
         Whether sums over blocks are kept in double precision beside.
     resident : bool
         Whether rows are in memory; those in files take that of some blocks only.
+    code : int
+        Bytes of a code in a code column.
     """
 
     given: float
@@ -69,6 +71,7 @@ class Footprint:
     whole: int
     double: bool
     resident: bool = True
+    code: int = 1
 
     @classmethod
     def of(cls, source: Source, plan: Plan, reached: float) -> "Footprint":
@@ -108,6 +111,7 @@ class Footprint:
             double=item == 8
             or (rows > BLOCK_ROWS and entries * 8 <= BLOCK_ROWS * max(plan.n_tables, 1)),
             resident=source.resident,
+            code=code_bytes(source.cardinalities),
         )
 
     @classmethod
@@ -121,7 +125,7 @@ class Footprint:
         return cls(
             rows, rows, len(cardinalities), n_classes, terms, n, min(cells, reached + terms),
             reached, reached, 0.0, rows * (len(cardinalities) + 10.0),
-            listed_bytes(terms, n, terms), 4, 4, False,
+            listed_bytes(terms, n, terms), 4, 4, False, code=code_bytes(cardinalities),
         )  # fmt: skip
 
     @classmethod
@@ -132,26 +136,26 @@ class Footprint:
         return cls(
             source.n_given, source.n_rows, columns, source.n_classes, len(terms), depth,
             reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 4, 4, False,
-            source.resident,
+            source.resident, code_bytes(source.cardinalities),
         )  # fmt: skip
 
     @property
     def encoding(self) -> float:
         """Bytes while columns are read, discretised and coded, and rows merged."""
         if self.resident:
-            return self.given * (self.columns + 8.0 * COLUMN_VECTORS)
+            return self.given * (self.code * self.columns + 8.0 * COLUMN_VECTORS)
         return READING + min(self.given, BLOCK_ROWS) * 8.0 * self.columns * BATCH_COPIES
 
     @property
     def planning(self) -> float:
         """Bytes while samples of the rows are looked at."""
         sample = min(self.rows, SAMPLE_ROWS, MAX_SAMPLE / self.columns)
-        return self.columns * SAMPLE_COPIES * sample + self._coded + self.listed
+        return self.code * self.columns * SAMPLE_COPIES * sample + self._coded + self.listed
 
     @property
     def _coded(self) -> float:
         """Bytes of the rows in code columns."""
-        return self.rows * self.columns if self.resident else 0.0
+        return self.rows * self.code * self.columns if self.resident else 0.0
 
     @property
     def counts(self) -> float:
@@ -206,6 +210,11 @@ class Footprint:
             phases.append(self.counts + 3 * self.item * self.cells * self.n_classes)
         planned = self._coded + self.held + self.listed + max(phases)
         return max(self.unavoidable, FLOOR + max(self.planning, planned))
+
+
+def code_bytes(cardinalities: np.ndarray) -> int:
+    """Return the bytes of a code: all columns have those of the one with most values."""
+    return int(np.min_scalar_type(int(np.max(cardinalities, initial=1))).itemsize)
 
 
 def listed_bytes(terms: float, depth: int, tables: float) -> float:

@@ -38,13 +38,13 @@ ITEM_WORK = 25.0
 # Building them adds each cell to the entries of all subsets of its items, each found by its number
 # and far from the last: so many runs, and numbers written, of a fused table take as long.
 ITEM_RUNS, ITEM_NUMBERS = 3.3, 9.0
-# Each kind of work on rows and tables is measured alone and at its best; together, as
-# `benchmarks/estimates.py` finds in the median of its fits, they take this many times as long. What
-# an evaluation takes beside them, parameters included, is measured in a fit as it is.
+# Each kind of work is measured alone and at its best; together, as `benchmarks/estimates.py` finds
+# in the median of its fits, they take this many times as long. What an evaluation takes beside
+# them is measured in a fit as it is.
 WHOLE = 1.5
 # That of parameters is measured with the solver's pairs in double precision; beyond SMALL they are
-# in single, and half as long to read.
-SINGLE_PAIRS = 0.75
+# in single, and take half as long to read.
+SINGLE_PAIRS = 0.5
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Workload:
         building = float(
             costs.build(self.streamed, width, cells=self.cleared, runs=self.runs, steps=self.steps)
         )
-        vectors = costs.vectors(self.parameters) / WHOLE
+        vectors = costs.vectors(self.parameters)
         if self.parameters > SMALL:
             vectors *= SINGLE_PAIRS
         blocks = -(-self.rows // BLOCK_ROWS)
