@@ -54,6 +54,7 @@ class _Capture:
         curvature: NDArray[np.float64] | None = None,
         callbacks: Sequence[Any] = (),
         threads: Threads | None = None,
+        state: Any = None,
     ) -> Solution:
         """Keep the objective and its start."""
         self.objective, self.start = objective, start

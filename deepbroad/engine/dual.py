@@ -19,8 +19,8 @@ from deepbroad.solvers.dual import Ascent, AscentState, DualAscent
 
 # Cells that are computed with at a time.
 CHUNK = 1 << 16
-# Class terms have no penalty, but they are held back by one of this strength from where the sweep
-# before left them, so that each sweep has a solution.
+# Class terms have no penalty, but they are held back by one of this strength, in mean weights of a
+# row, from where the sweep before left them, so that each sweep has a solution.
 CLASS_STRENGTH = 10.0
 # In few rows by a weaker one: this share of their weight.
 CLASS_SHARE = 0.02
@@ -96,7 +96,9 @@ class RowDual:
         self._weights, self._labels = weights[rows], source.labels[rows]
         self._total = float(weights.sum())
         self._class_weights = np.bincount(self._labels, self._weights, source.n_classes)
-        self._class_strength = min(CLASS_STRENGTH, CLASS_SHARE * self._total)
+        # In the unit of the weights, so that any unit gives the same model.
+        each = self._total / max(len(rows), 1)
+        self._class_strength = min(CLASS_STRENGTH * each, CLASS_SHARE * self._total)
         self._cells = CellList(
             source, rows, plan, reached, is_kept=way.keeps_cells, threads=threads
         )

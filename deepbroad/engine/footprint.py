@@ -10,7 +10,7 @@ from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.sampling import MAX_SAMPLE, mean_sets, sample_codes
 from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.groups import DIRECT_KEYS, code_dtype
+from deepbroad.model.groups import DIRECT_KEYS, Group, code_dtype, count_slots
 from deepbroad.model.plan import Plan
 from deepbroad.model.planner import SAMPLE_ROWS
 from deepbroad.model.terms import Terms
@@ -23,6 +23,8 @@ COLUMN_VECTORS = 6
 # Bytes that reading files takes whatever is in them, and copies of a batch of rows on the way.
 READING = 64_000_000
 BATCH_COPIES = 3
+# Bytes of kernels, names and what reading leaves, which limits of fits from files count as well.
+LOADED = 90_000_000
 # Copies of a sample of the rows that planning works on.
 SAMPLE_COPIES = 6
 # The solver's point, its gradient, and both of the next trial, in double precision.
@@ -88,11 +90,7 @@ class Footprint:
             item_rows = 8.0 + 4.0 * (mean_sets(sample_codes(source), *own, depth=1) - 1.0)
         item = pass_dtype(plan, rows).itemsize
         depth = terms.members.shape[1]
-        direct = sum(
-            4.0 * group.n_keys
-            for group in plan.groups
-            if not group.is_identity and group.n_keys <= DIRECT_KEYS
-        )
+        finding = sum(index_bytes(group) for group in plan.groups if not group.is_identity)
         return cls(
             given=source.n_given,
             rows=rows,
@@ -104,7 +102,7 @@ class Footprint:
             reached=reached,
             entries=entries,
             item_entries=items,
-            held=(rows if source.resident else 0) * (coded + item_rows + 10.0) + direct,
+            held=(rows if source.resident else 0) * (coded + item_rows + 10.0) + finding,
             listed=listed_bytes(len(terms), depth, plan.n_tables),
             item=item,
             whole=4 if rows < 2**24 else 8,
@@ -209,7 +207,16 @@ class Footprint:
         else:
             phases.append(self.counts + 3 * self.item * self.cells * self.n_classes)
         planned = self._coded + self.held + self.listed + max(phases)
+        if not self.resident:
+            planned += LOADED
         return max(self.unavoidable, FLOOR + max(self.planning, planned))
+
+
+def index_bytes(group: Group) -> float:
+    """Return the bytes of the keys of a group and of what finds a key among them."""
+    if group.n_keys <= DIRECT_KEYS:
+        return 8.0 * len(group.keys) + 4.0 * group.n_keys
+    return 8.0 * len(group.keys) + 12.0 * count_slots(len(group.keys))
 
 
 def code_bytes(cardinalities: np.ndarray) -> int:

@@ -1,11 +1,14 @@
-"""How much memory there is, and sizes in words that people write."""
+"""How much memory there is, how it is handed back, and sizes in words that people write."""
 
+import ctypes
 import numbers
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import pyarrow as pa
 
 # Left for the operating system, the caller's own work and what an estimate does not see.
 USABLE = 0.8
@@ -33,6 +36,17 @@ def _read_number(path: str) -> int | None:
         return int(Path(path).read_text())
     except (OSError, ValueError):  # no such file, or "max"
         return None
+
+
+def release_freed() -> None:
+    """Hand memory that was freed back to the system, where allocators can be asked to.
+
+    They keep it for later; but a fit that follows takes other sizes, and its process would grow.
+    """
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # other C libraries than glibc have no such call
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def parse_limit(memory_limit: int | float | str | None) -> int:

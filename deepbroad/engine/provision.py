@@ -12,7 +12,7 @@ from deepbroad.data.source import Source
 from deepbroad.engine.batches import least_batches
 from deepbroad.engine.estimate import Estimate, estimate_fit, estimate_unlisted, refuse
 from deepbroad.engine.footprint import Footprint, listed_bytes
-from deepbroad.engine.memory import format_bytes, free_memory
+from deepbroad.engine.memory import format_bytes, free_memory, release_freed
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import count_reached
 from deepbroad.kernels.threads import Threads
@@ -81,7 +81,11 @@ class Provision:
 
 def provide(source: Source, wish: Wish, limit: float, threads: Threads) -> Provision:
     """Return what a fit will have; MemoryError if nothing useful fits into `limit` bytes."""
-    return Provider(source, wish, limit, threads).provide()
+    found = Provider(source, wish, limit, threads).provide()
+    if not source.resident:
+        # Limits of fits from files are kept by the process as a whole.
+        release_freed()
+    return found
 
 
 class Provider:

@@ -255,8 +255,13 @@ class KeyWeights:
 
 def index_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the slots and numbers of a hash index in which each key has its position."""
-    size = 1 << max(4, int(2 * len(keys)).bit_length())
+    size = count_slots(len(keys))
     slots = np.full(size, EMPTY, np.int64)
     numbers = np.zeros(size, np.int32 if len(keys) < 2**31 else np.int64)
     insert_keys(keys, slots, numbers)
     return slots, numbers
+
+
+def count_slots(n_keys: int) -> int:
+    """Return how many slots the hash index of so many keys has."""
+    return 1 << max(4, int(2 * n_keys).bit_length())

@@ -71,10 +71,10 @@ def test_triples():
 
 def test_an_attribute_with_several_columns_is_one():
     source = planted()
-    doubled = source_of(
-        np.repeat(source.codes, 2, axis=0), source.labels, np.repeat(np.arange(8), 2)
+    tripled = source_of(
+        np.repeat(source.codes, 3, axis=0), source.labels, np.repeat(np.arange(8), 3)
     )
-    assert draw(doubled, count=2) == [(1, 4), (2, 6)]
+    assert draw(tripled, count=2) == [(1, 4), (2, 6)]
 
 
 def test_of_many_attributes_those_that_tell_most_are_looked_at(monkeypatch):
