@@ -223,11 +223,8 @@ class Training:
         else:
             run_pass = self.loss_pass(family, design)
             objective = Objective(design, run_pass, total, self.threads)
-        if warm is not None:
-            points = [objective.point_of(warm.class_scores, warm.scores[reached])]
-        else:
-            is_free = family.by_score and dealing is None
-            points = [objective.lower_start if is_free else objective.start]
+        is_free = family.by_score and dealing is None
+        points = [self._first_point(objective, warm, is_free=is_free)]
         for stage in journal.remaining(loss.stages if warm is None else [loss]):
             run_pass.loss = stage
             solution = solver.minimise(
@@ -245,6 +242,14 @@ class Training:
             points.append(solution.u)
         del run_pass, objective  # their tables are as large as the model
         return self._finish(family, design, solution)
+
+    def _first_point(
+        self, objective: Objective, warm: ScoreTables | None, *, is_free: bool
+    ) -> np.ndarray:
+        """Return where a solver starts: from a model, or from the lower start if it is free to."""
+        if warm is not None:
+            return objective.point_of(warm.class_scores, warm.scores[self.reached])
+        return objective.lower_start if is_free else objective.start
 
     def _by_dual(
         self, family: Family, solver: DualFirst, callbacks: Sequence[Callback], journal: Journal
