@@ -223,8 +223,7 @@ class Training:
         else:
             run_pass = self.loss_pass(family, design)
             objective = Objective(design, run_pass, total, self.threads)
-        is_free = family.by_score and dealing is None
-        points = [self._first_point(objective, warm, is_free=is_free)]
+        points = [self._first_point(objective, warm, is_free=family.by_score and dealing is None)]
         for stage in journal.remaining(loss.stages if warm is None else [loss]):
             run_pass.loss = stage
             solution = solver.minimise(
