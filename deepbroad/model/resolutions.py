@@ -21,6 +21,9 @@ CELL_BITS = 2.0
 # be too large.
 FREELY_SHIFTED = 2
 MAX_FREELY_SHIFTED = 5_000
+# Tuples that hold a category of more values than a number has bins come unshifted: each copy would
+# have as many cells as they have values, few of them with rows enough to tell shifts apart.
+MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,18 +98,24 @@ class Resolutions:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
 
-        Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted. A
-        tuple that a level has in common with a coarser one, or shifted with unshifted, comes once,
-        and none has a column of one value only. `among` are the tuples of attributes, (m, order),
+        Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted, but
+        for those with a category of many values, which are not shifted. A tuple that a level has in
+        common with a coarser one, or shifted with unshifted, comes once, and none has a column of
+        one value only. `among` are the tuples of attributes, (m, order),
         all of them by default.
         """
         if among is None:
             among = list_tuples(self.n_attributes, order)
         found, at = [], []
+        # The first column of a number is its coarsest.
+        is_wide = (self.cardinalities[self.firsts[:-1]] > MAX_SHIFTED_VALUES)[among].any(axis=1)
         for place in sorted(self._places(order, levels, len(among))):
             members = self.columns_at(*place)[among]
-            found.append(members[(self.cardinalities[members] > 1).all(axis=1)])
-            at.append(np.full(len(found[-1]), place.level))
+            kept = (self.cardinalities[members] > 1).all(axis=1)
+            if place.quarters:
+                kept &= ~is_wide
+            found.append(members[kept])
+            at.append(np.full(np.count_nonzero(kept), place.level))
         tuples, firsts = np.unique(np.concatenate(found), axis=0, return_index=True)
         return tuples, np.concatenate(at)[firsts]
 

@@ -10,7 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deepbroad.model.generative import partition_weights
-from deepbroad.model.resolutions import MAX_LEVELS, Resolutions, choose_levels
+from deepbroad.model.resolutions import (
+    MAX_LEVELS,
+    MAX_SHIFTED_VALUES,
+    Resolutions,
+    choose_levels,
+)
 from deepbroad.model.terms import NONE
 from tests import naive_hierarchy
 
@@ -226,3 +231,14 @@ def test_terms_are_counted_before_they_are_listed():
     assert len(levelled.terms) == found.count_terms((3, 2, 1)) == 42 + 6 * comb(6, 2) + comb(6, 3)
     # Categories have one level, whatever rows would bear.
     assert Resolutions(np.arange(6), np.full(6, 9)).count_terms((8, 5, 3)) == 6 + 15 + 20
+
+
+def test_tuples_with_a_category_of_many_values_are_not_shifted():
+    number = [2, 2, 3]  # halves, halves shifted by a half, quarters
+
+    def pairs(values):
+        found = Resolutions(np.array([0, 0, 0, 1]), np.array([*number, values]))
+        return found.tuples(2, 2)[0].tolist()
+
+    assert pairs(MAX_SHIFTED_VALUES) == [[0, 3], [1, 3], [2, 3]]
+    assert pairs(MAX_SHIFTED_VALUES + 1) == [[0, 3], [2, 3]]
