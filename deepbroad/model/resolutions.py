@@ -21,9 +21,10 @@ CELL_BITS = 2.0
 # be too large.
 FREELY_SHIFTED = 2
 MAX_FREELY_SHIFTED = 5_000
-# Tuples that hold a category of more values than a number has bins come unshifted: each copy would
-# have as many cells as they have values, few of them with rows enough to tell shifts apart.
-MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[0]
+# Tuples that hold a category of more values than a number has bins in pairs come unshifted: each
+# copy would have as many cells as they have values, few of them with rows enough to tell shifts
+# apart.
+MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[1]
 
 
 @dataclass(frozen=True, eq=False)
