@@ -12,7 +12,6 @@ is for all tuples: where a fit has no memory for them and keeps fewer, there is 
 """
 
 import argparse
-import ctypes
 import gc
 import json
 import subprocess
@@ -26,11 +25,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from common import find_data_folder, load
 from fit_memory import read_status
 
 from deepbroad import DBLClassifier
+from deepbroad.engine.memory import release_freed
 
 # The solver's history is full after ten; its first steps are cheaper than the rest.
 ITERATIONS = 14
@@ -80,8 +79,7 @@ def resident_peak(call: Callable[[], object]) -> int:
     """Return by how much the resident memory grew at most during a call."""
     # What the estimate has freed is handed back: else a fit would take it unseen.
     gc.collect()
-    pa.default_memory_pool().release_unused()
-    ctypes.CDLL(None).malloc_trim(0)
+    release_freed()
     before = read_status("VmRSS")
     # Writing 5 sets the peak back to what is resident now.
     Path("/proc/self/clear_refs").write_text("5")
