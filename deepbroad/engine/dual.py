@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from deepbroad.data.source import ArraySource
+from deepbroad.engine.anchor import Anchor
 from deepbroad.engine.cell_list import BLOCK_BYTES, KEPT_BYTES, CellList
 from deepbroad.engine.workload import typical_work
 from deepbroad.kernels.dual import gather_scores, measure_rows, sweep_rows
@@ -35,6 +36,8 @@ LISTING = 2.0
 # is begun.
 USUAL_ITERATIONS = 100
 LEAST_SWEEPS, MOST_SWEEPS = 8, 300
+# Vectors as long as the scores that an anchor keeps.
+ANCHOR_VECTORS = 2
 # Strengths are not tried that are so many times weaker than some that took too long.
 HOPELESS = 3.0
 
@@ -78,7 +81,7 @@ class RowDual:
         Of a family that penalises scores.
     way : DualPlan
     threads : Threads
-        They list cells; steps are taken one after the other.
+        They list cells and move the anchor; steps are taken one after the other.
     """
 
     def __init__(
@@ -109,6 +112,12 @@ class RowDual:
         self._class_scores = np.asarray(design.class_start * design.class_scale, np.float64)
         self._width = lane_count(source.n_classes - 1)
         self._scores: np.ndarray = np.zeros((len(reached), self._width), np.float32)
+        for part in self._chunks():
+            self._take_target(part)
+        bounds = np.searchsorted(reached, plan.terms.offsets)
+        self._anchor = Anchor(self._scores, bounds, source.n_classes, threads)
+        # Of the latest sweep, by the beliefs of rows and by the anchor.
+        self._gaps = 0.0, 0.0
         self._too_soft = inf
 
     def ascend(
@@ -141,32 +150,55 @@ class RowDual:
 
     def resume(self, state: AscentState) -> None:
         """Take over the beliefs of a state; ValueError if they are of another problem."""
-        for name in ("class_scores", "beliefs", "partitions", "scores"):
-            own, theirs = getattr(self, f"_{name}"), getattr(state, name)
-            if own.shape != theirs.shape or own.dtype != theirs.dtype:
-                raise ValueError(f"its {name} are of shape {theirs.shape}, not {own.shape}")
-            own[:] = theirs
+        own = [self._scores, self._class_scores, self._beliefs, self._partitions]
+        own += [self._anchor.point, self._anchor.before]
+        for array, name in zip(own, AscentState.arrays, strict=True):
+            theirs = getattr(state, name)
+            if array.shape != theirs.shape or array.dtype != theirs.dtype:
+                raise ValueError(f"its {name} are of shape {theirs.shape}, not {array.shape}")
+            array[:] = theirs
+        self._anchor.pull, self._anchor.moves = state.pull, state.moves
+        self._gaps = state.by_beliefs, state.by_anchor
 
     def state(self, gaps: list[float], losses: list[float], seconds: float) -> AscentState:
         """Return where the ascent stands; arrays are its own."""
-        own = self._scores, self._class_scores, self._beliefs, self._partitions
-        return AscentState(*own, gaps, losses, seconds)
+        own, anchor = (
+            (self._scores, self._class_scores, self._beliefs, self._partitions),
+            self._anchor,
+        )
+        return AscentState(
+            *own, anchor.point, anchor.before, anchor.pull, anchor.moves, *self._gaps, gaps, losses,
+            seconds,
+        )  # fmt: skip
 
     def _strengthen(self, strength: PerTerm, *, gathers: bool = True) -> None:
-        """Take other strengths; beliefs stay, and scores are gathered from them unless told."""
+        """Take other strengths; beliefs stay, and scores are gathered from them unless told.
+
+        They are anchored where they were: far weaker strengths would take them far away.
+        """
+        strength = np.broadcast_to(np.asarray(strength, np.float64), len(self._terms))
         # The one cell of a term without values to tell apart has no score.
-        inverse = np.where(self._terms.spaces > 1, 1.0 / np.asarray(strength, np.float64), 0.0)
+        inverse = np.where(self._terms.spaces > 1, 1.0 / strength, 0.0)
         self._inverse = inverse.astype(np.float32)
+        self._anchor.strength = strength
         if not gathers:
             return
+        self._anchor.point[:] = self._scores
         for part in self._chunks():
-            target = self._target(part)
-            self._scores[part, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
+            self._take_target(part)
         for rows, cells in self._cells.blocks():
             gather_scores(
                 rows, cells, self._labels, self._weights, self._inverse, self._beliefs,
                 self._scores.reshape(-1), lanes_for(self._width), self._width,
             )  # fmt: skip
+        each = self._total / max(len(self._weights), 1)
+        self._anchor.begin(self._scores, each * float(self._inverse.sum()))
+        self._gaps = 0.0, 0.0
+
+    def _take_target(self, part: slice) -> None:
+        """Set some scores to what the penalty pulls them to."""
+        target = self._target(part)
+        self._scores[part, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
 
     def _chunks(self) -> list[slice]:
         """Return ranges of cells, so that what is computed with them stays small."""
@@ -179,16 +211,20 @@ class RowDual:
 
     def sweep(self, seed: int, cycle: int) -> float:
         """Take the step of each row once, in random order; return about the mean duality gap."""
+        if any(self._gaps):
+            self._anchor.move(self._scores, *self._gaps)
         # Not after the sweep: where it leaves the class terms is nearer to the solution.
         self._class_scores += self._class_residuals() / self._class_strength
+        inverse = self._inverse / np.float32(1.0 + self._anchor.pull)
         random, gap = np.random.default_rng([seed, cycle]), 0.0
         for rows, cells in self._cells.blocks(random):
             gap += sweep_rows(
-                random.permutation(len(rows)), rows, cells, self._weights, self._inverse,
+                random.permutation(len(rows)), rows, cells, self._weights, inverse,
                 1.0 / self._class_strength, self._class_scores, self._scores.reshape(-1),
                 self._beliefs, self._partitions, lanes_for(self._width), self._width,
             )  # fmt: skip
-        return self._mean_gap(gap)
+        self._gaps = gap, self._anchor.gap(self._scores)
+        return self._mean_gap(sum(self._gaps))
 
     def measure(self) -> float:
         """Return the mean duality gap."""
@@ -200,7 +236,7 @@ class RowDual:
             )  # fmt: skip
         # Beliefs bound F where they have the frequencies of classes; else they may miss it by this.
         missed = abs(float(self._class_residuals() @ self._class_scores))
-        return self._mean_gap(gap + missed)
+        return self._mean_gap(gap + self._gaps[1] + missed)
 
     def _mean_gap(self, gap: float) -> float:
         """Return the gap of rows and class terms by weight."""
@@ -238,12 +274,13 @@ def plan_dual(
     Slow is what takes longer than a fit by L-BFGS, by counts at typical costs.
     """
     rows, terms, n_classes = count_weighted(source), len(plan.terms), source.n_classes
-    left = room - rows * 8.0 * n_classes - 4.0 * plan.terms.n_cells
+    width = lane_count(n_classes - 1)
+    anchored = ANCHOR_VECTORS * 4.0 * width * n_parameters / n_classes
+    left = room - rows * 8.0 * n_classes - 4.0 * plan.terms.n_cells - anchored
     listed = 4.0 * rows * terms
     keeps_cells = listed <= min(left, KEPT_BYTES)
     if not keeps_cells and left < min(listed, BLOCK_BYTES):
         return None
-    width = lane_count(n_classes - 1)
     lookup = TYPICAL.lookup(n_parameters / n_classes, width, tables=terms, item=4)
     each = SWEEP * float(lookup) + (0.0 if keeps_cells else LISTING)
     row_work = terms * each + STEP + CLASS_STEP * n_classes

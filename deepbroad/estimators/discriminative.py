@@ -39,6 +39,8 @@ SOLVERS = ["auto", *PRECONDITIONING, "sgd"]
 GAP = 0.1
 # Held-out loss is noisier than F, and a pass of many steps brings more than one of a single step.
 SGD_TOLERANCE = 200.0
+# The gap that ends dual ascent in its place, in what a pass brings at least when SGD goes on.
+SGD_GAP = 0.25
 # What it keeps beside the tables takes as much as an L-BFGS that remembers so many pairs.
 SGD_HISTORY = 3
 
@@ -165,7 +167,7 @@ class DiscriminativeClassifier(TableClassifier):
         if self.solver == "sgd":
             seed = draw_seed(getattr(self, "random_state", 0))
             sgd = SGD(max_iter=max_iter, tol=SGD_TOLERANCE * tol, seed=seed)
-            return DualFirst(sgd, gap=sgd.tol, pairs=SGD_HISTORY)
+            return DualFirst(sgd, gap=SGD_GAP * sgd.tol, pairs=SGD_HISTORY)
         kind = "lbfgs" if self.solver == "auto" else self.solver
         lbfgs = LBFGS(
             max_iter=max_iter, tol=tol, history=history, preconditioning=PRECONDITIONING[kind]

@@ -44,6 +44,12 @@ class AscentState:
     ----------
     scores, class_scores, beliefs, partitions : ndarray
         As `deepbroad.kernels.dual` has them.
+    anchor, before : ndarray
+    pull : float
+    moves : int
+        As `deepbroad.engine.anchor` has them.
+    by_beliefs, by_anchor : float
+        Parts of the latest gap.
     gaps : list of float
         The gap of each sweep.
     losses : list of float
@@ -53,11 +59,20 @@ class AscentState:
     """
 
     along_parameters: ClassVar[tuple[str, ...]] = ()
+    arrays: ClassVar[tuple[str, ...]] = (
+        "scores", "class_scores", "beliefs", "partitions", "anchor", "before",
+    )  # fmt: skip
 
     scores: np.ndarray
     class_scores: np.ndarray
     beliefs: np.ndarray
     partitions: np.ndarray
+    anchor: np.ndarray
+    before: np.ndarray
+    pull: float
+    moves: int
+    by_beliefs: float
+    by_anchor: float
     gaps: list[float]
     losses: list[float]
     seconds: float

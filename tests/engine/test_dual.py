@@ -13,6 +13,7 @@ from deepbroad.engine import dual as dual_module
 from deepbroad.engine.cell_list import BLOCK_BYTES
 from deepbroad.engine.dual import DualPlan, RowDual, plan_dual
 from deepbroad.engine.passes import score_source
+from deepbroad.kernels.vector import lane_count
 from deepbroad.model.family import Family
 from deepbroad.model.loss import LOSSES
 from deepbroad.model.objective import Objective
@@ -104,11 +105,18 @@ def has_dual(training, family, room=inf):
     return training.dual(family, training.design(family), room) is not None
 
 
+def bare_room(training):
+    """Return the bytes of a dual without its list of cells: beliefs, numbers and the anchor."""
+    source, terms = training.source, training.plan.terms
+    anchored = 2 * 4.0 * lane_count(source.n_classes - 1) * len(training.counts)
+    return 8.0 * source.n_rows * source.n_classes + 4.0 * terms.n_cells + anchored
+
+
 def test_with_little_room_the_list_of_cells_is_not_kept(monkeypatch):
     training, _ = case()
     source, plan = training.source, training.plan
     monkeypatch.setattr(dual_module, "BLOCK_BYTES", 1000)
-    bare = 8.0 * source.n_rows * source.n_classes + 4.0 * plan.terms.n_cells
+    bare = bare_room(training)
     least, whole = bare + 1000, bare + 4.0 * source.n_rows * len(plan.terms)
     ways = [
         plan_dual(source, plan, training.counts.size, np.dtype(np.float32), room)
@@ -122,7 +130,7 @@ def test_a_list_smaller_than_a_block_takes_no_more_room_than_it_is_long():
     source, plan = training.source, training.plan
     listed = 4.0 * source.n_rows * len(plan.terms)
     assert listed < BLOCK_BYTES
-    room = 8.0 * source.n_rows * source.n_classes + 4.0 * plan.terms.n_cells + listed
+    room = bare_room(training) + listed
     way = plan_dual(source, plan, training.counts.size, np.dtype(np.float32), room)
     assert way is not None
     assert way.keeps_cells
@@ -202,6 +210,6 @@ def test_a_state_of_another_problem_is_refused():
     state = own.state([], [], 0.0)
     problem = draw_nested(1, rows=49)
     other = train(problem, single_plan(problem, problem.levelled(LEVELS).terms))
-    with pytest.raises(ValueError, match="its beliefs are of shape"):
+    with pytest.raises(ValueError, match="its scores are of shape"):
         other.dual(family, other.design(family), inf).resume(state)
     assert isinstance(own, RowDual)

@@ -1,0 +1,109 @@
+"""What makes dual ascent fast where strengths are weak: an anchor that scores are pulled to.
+
+With the penalty ½ κ Σ λ_j (β_j - a_j)² added, strengths are 1 + κ times as large, so that sweeps
+close the gap fast; once the anchor a is where the scores are, the penalty is nothing. So the anchor
+goes after the scores, sweep by sweep, and beyond them by some of their latest change.
+
+References
+----------
+Lin, Mairal and Harchaoui, A universal catalyst for first-order optimization, 2015.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import sqrt
+
+import numpy as np
+
+from deepbroad.kernels.anchor import measure_terms, move_anchor, pull_scores
+from deepbroad.kernels.threads import Threads, split_range
+
+# The pull κ to begin with: at most this, and this share of a row's Σ 1/λ, since strong strengths
+# need none.
+FIRST_PULL, SHARE = 3.0, 0.25
+LEAST_PULL, MOST_PULL = 0.01, 1000.0
+# Beliefs and the anchor are to close their parts of the gap together: the pull grows where that of
+# beliefs is so many times the anchor's, and falls where it is not even this many times.
+SLOW_BELIEFS, SLOW_ANCHOR = 30.0, 2.0
+FACTOR = 2.0
+
+
+class Anchor:
+    """An anchor for the scores of a dual.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_cells, W), float32
+        Where it is at first.
+    bounds : integer array of shape (terms + 1,)
+        Where the cells of each term begin.
+    n_classes : int
+
+    Attributes
+    ----------
+    point, before : ndarray of shape (n_cells, W), float32
+        The anchor, and the scores when it moved last.
+    strength : ndarray of shape (terms,)
+        λ.
+    pull : float
+        κ; 0 until `begin`.
+    moves : int
+        How often it moved since.
+    """
+
+    def __init__(
+        self, scores: np.ndarray, bounds: np.ndarray, n_classes: int, threads: Threads
+    ) -> None:
+        self.point, self.before = scores.copy(), scores.copy()
+        self.strength = np.zeros(len(bounds) - 1)
+        self.pull, self.moves = 0.0, 0
+        self._bounds, self._n_classes, self._threads = bounds, n_classes, threads
+
+    def begin(self, scores: np.ndarray, softness: float) -> None:
+        """Pull scores that follow from beliefs alone to the anchor.
+
+        `softness` is Σ ω/λ of a row.
+        """
+        if not self.pull:
+            self.pull = max(min(FIRST_PULL, SHARE * softness), LEAST_PULL)
+        self.moves = 0
+        self._each(pull_scores, scores, self.point, last=(self.pull,))
+        self.before[:] = self.point
+
+    def gap(self, scores: np.ndarray) -> float:
+        """Return by how much F, less its dual, is larger than the rows tell: ½ κ² Σ λ (β - a)²."""
+        squares = np.empty(len(self._bounds) - 1)
+        parts = split_range(len(squares), self._threads.count)
+        self._threads.run(
+            [
+                partial(measure_terms, scores, self.point, self._bounds, *part, self._n_classes,
+                        squares)
+                for part in parts
+            ],
+            worth=scores.size > 1 << 16,
+        )  # fmt: skip
+        return 0.5 * self.pull**2 * float(self.strength @ squares)
+
+    def move(self, scores: np.ndarray, by_beliefs: float, by_anchor: float) -> None:
+        """Go after the scores; both parts of the latest gap tell which pull is best."""
+        old = self.pull
+        if by_beliefs > SLOW_BELIEFS * by_anchor:
+            self.pull = min(old * FACTOR, MOST_PULL)
+        elif by_beliefs < SLOW_ANCHOR * by_anchor:
+            self.pull = max(old / FACTOR, LEAST_PULL)
+        # Steps as long as Nesterov's, but no longer than what a pull this strong bears.
+        root = sqrt(1.0 + self.pull)
+        momentum = min(self.moves / (self.moves + 3.0), (root - 1.0) / (root + 1.0))
+        self.moves += 1
+        self._each(move_anchor, scores, self.point, self.before, last=(old, self.pull, momentum))
+
+    def _each(
+        self, kernel: Callable[..., None], *arrays: np.ndarray, last: tuple[float, ...]
+    ) -> None:
+        """Run a kernel over all numbers."""
+        flat = [array.reshape(-1) for array in arrays]
+        ranges = split_range(flat[0].size, self._threads.count)
+        self._threads.run(
+            [partial(kernel, *(array[a:b] for array in flat), *last) for a, b in ranges],
+            worth=flat[0].size > 1 << 16,
+        )

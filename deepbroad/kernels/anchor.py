@@ -1,0 +1,50 @@
+"""The anchor of dual ascent: how far scores are from it, and how it moves after them.
+
+Arrays: scores, anchor and before (n_cells, W) float32, those of the classes but the first, relative
+to its, padded to W lanes; bounds (terms + 1,), where the cells of each term begin.
+"""
+
+import numpy as np
+
+from deepbroad.kernels.jit import jit
+
+
+@jit
+def measure_terms(scores, anchor, bounds, first, last, n_classes, found):
+    """Write Σ (β - anchor)² over the cells and classes of the terms first..last into `found`.
+
+    Scores of a cell count as if they added up to 0 over the classes, as penalised ones do.
+    """
+    for term in range(first, last):
+        total = 0.0
+        for cell in range(bounds[term], bounds[term + 1]):
+            whole, squares = 0.0, 0.0
+            for k in range(n_classes - 1):
+                apart = np.float64(scores[cell, k]) - np.float64(anchor[cell, k])
+                whole += apart
+                squares += apart * apart
+            total += squares - whole * whole / n_classes
+        found[term] = total
+
+
+@jit
+def move_anchor(scores, anchor, before, old, new, momentum):
+    """Move the anchor to the scores and beyond, by `momentum` times their latest change.
+
+    Beliefs stay, so that scores follow the anchor by new / (1 + new) of what it moves; a pull that
+    changes from `old` to `new` is as if the anchor had been where it leaves them as they are.
+    """
+    share = new / (1.0 + new)
+    for i in range(len(scores)):
+        score = scores[i]
+        kept = score + old / new * (anchor[i] - score)
+        moved = score + momentum * (score - before[i])
+        before[i], anchor[i] = score, moved
+        scores[i] = score + share * (moved - kept)
+
+
+@jit
+def pull_scores(scores, anchor, pull):
+    """Take scores that follow from beliefs alone to where the anchor pulls them."""
+    for i in range(len(scores)):
+        scores[i] = (scores[i] + pull * anchor[i]) / (1.0 + pull)
