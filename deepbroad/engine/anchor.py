@@ -9,13 +9,12 @@ References
 Lin, Mairal and Harchaoui, A universal catalyst for first-order optimization, 2015.
 """
 
-from collections.abc import Callable
 from functools import partial
 from math import sqrt
 
 import numpy as np
 
-from deepbroad.kernels.anchor import measure_terms, move_anchor, pull_scores
+from deepbroad.kernels.anchor import measure_terms, move_anchor
 from deepbroad.kernels.threads import Threads, split_range
 
 # The pull κ to begin with: at most this, and this share of a row's Σ 1/λ, since strong strengths
@@ -26,6 +25,8 @@ LEAST_PULL, MOST_PULL = 0.01, 1000.0
 # beliefs is so many times the anchor's, and falls where it is not even this many times.
 SLOW_BELIEFS, SLOW_ANCHOR = 30.0, 2.0
 FACTOR = 2.0
+# Numbers for which threads are worth their start.
+WORTH = 1 << 16
 
 
 class Anchor:
@@ -33,8 +34,8 @@ class Anchor:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_cells, W), float32
-        Where it is at first.
+    shape : tuple of int
+        Of the scores: cells, and lanes.
     bounds : integer array of shape (terms + 1,)
         Where the cells of each term begin.
     n_classes : int
@@ -52,23 +53,19 @@ class Anchor:
     """
 
     def __init__(
-        self, scores: np.ndarray, bounds: np.ndarray, n_classes: int, threads: Threads
+        self, shape: tuple[int, ...], bounds: np.ndarray, n_classes: int, threads: Threads
     ) -> None:
-        self.point, self.before = scores.copy(), scores.copy()
+        self.point, self.before = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.strength = np.zeros(len(bounds) - 1)
         self.pull, self.moves = 0.0, 0
         self._bounds, self._n_classes, self._threads = bounds, n_classes, threads
 
     def begin(self, scores: np.ndarray, softness: float) -> None:
-        """Pull scores that follow from beliefs alone to the anchor.
-
-        `softness` is Σ ω/λ of a row.
-        """
+        """Start at scores that follow from beliefs alone; `softness` is Σ ω/λ of a row."""
         if not self.pull:
             self.pull = max(min(FIRST_PULL, SHARE * softness), LEAST_PULL)
         self.moves = 0
-        self._each(pull_scores, scores, self.point, last=(self.pull,))
-        self.before[:] = self.point
+        self.point[:] = self.before[:] = scores
 
     def gap(self, scores: np.ndarray) -> float:
         """Return by how much F, less its dual, is larger than the rows tell: ½ κ² Σ λ (β - a)²."""
@@ -80,7 +77,7 @@ class Anchor:
                         squares)
                 for part in parts
             ],
-            worth=scores.size > 1 << 16,
+            worth=scores.size > WORTH,
         )  # fmt: skip
         return 0.5 * self.pull**2 * float(self.strength @ squares)
 
@@ -95,15 +92,11 @@ class Anchor:
         root = sqrt(1.0 + self.pull)
         momentum = min(self.moves / (self.moves + 3.0), (root - 1.0) / (root + 1.0))
         self.moves += 1
-        self._each(move_anchor, scores, self.point, self.before, last=(old, self.pull, momentum))
-
-    def _each(
-        self, kernel: Callable[..., None], *arrays: np.ndarray, last: tuple[float, ...]
-    ) -> None:
-        """Run a kernel over all numbers."""
-        flat = [array.reshape(-1) for array in arrays]
-        ranges = split_range(flat[0].size, self._threads.count)
+        flat = [array.reshape(-1) for array in (scores, self.point, self.before)]
         self._threads.run(
-            [partial(kernel, *(array[a:b] for array in flat), *last) for a, b in ranges],
-            worth=flat[0].size > 1 << 16,
+            [
+                partial(move_anchor, *(array[a:b] for array in flat), old, self.pull, momentum)
+                for a, b in split_range(scores.size, self._threads.count)
+            ],
+            worth=scores.size > WORTH,
         )

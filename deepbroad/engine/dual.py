@@ -25,6 +25,8 @@ CHUNK = 1 << 16
 CLASS_STRENGTH = 10.0
 # In few rows by a weaker one: this share of their weight.
 CLASS_SHARE = 0.02
+# By so much less in each sweep than in the one before.
+CLASS_RELEASE = 0.5
 # What is missing to the frequencies of classes counts ten times what it costs F: people see it.
 CLASS_GAIN = 5.0
 # Of a sweep, typically: look-ups in tables of all classes that one for each term of a row is like,
@@ -112,10 +114,8 @@ class RowDual:
         self._class_scores = np.asarray(design.class_start * design.class_scale, np.float64)
         self._width = lane_count(source.n_classes - 1)
         self._scores: np.ndarray = np.zeros((len(reached), self._width), np.float32)
-        for part in self._chunks():
-            self._take_target(part)
         bounds = np.searchsorted(reached, plan.terms.offsets)
-        self._anchor = Anchor(self._scores, bounds, source.n_classes, threads)
+        self._anchor = Anchor(self._scores.shape, bounds, source.n_classes, threads)
         # Of the latest sweep, by the beliefs of rows and by the anchor.
         self._gaps = 0.0, 0.0
         self._too_soft = inf
@@ -172,10 +172,7 @@ class RowDual:
         )  # fmt: skip
 
     def _strengthen(self, strength: PerTerm, *, gathers: bool = True) -> None:
-        """Take other strengths; beliefs stay, and scores are gathered from them unless told.
-
-        They are anchored where they were: far weaker strengths would take them far away.
-        """
+        """Take other strengths; beliefs stay, and scores are gathered from them unless told."""
         strength = np.broadcast_to(np.asarray(strength, np.float64), len(self._terms))
         # The one cell of a term without values to tell apart has no score.
         inverse = np.where(self._terms.spaces > 1, 1.0 / strength, 0.0)
@@ -183,9 +180,9 @@ class RowDual:
         self._anchor.strength = strength
         if not gathers:
             return
-        self._anchor.point[:] = self._scores
         for part in self._chunks():
-            self._take_target(part)
+            target = self._target(part)
+            self._scores[part, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
         for rows, cells in self._cells.blocks():
             gather_scores(
                 rows, cells, self._labels, self._weights, self._inverse, self._beliefs,
@@ -194,11 +191,6 @@ class RowDual:
         each = self._total / max(len(self._weights), 1)
         self._anchor.begin(self._scores, each * float(self._inverse.sum()))
         self._gaps = 0.0, 0.0
-
-    def _take_target(self, part: slice) -> None:
-        """Set some scores to what the penalty pulls them to."""
-        target = self._target(part)
-        self._scores[part, : target.shape[1] - 1] = target[:, 1:] - target[:, :1]
 
     def _chunks(self) -> list[slice]:
         """Return ranges of cells, so that what is computed with them stays small."""
@@ -213,18 +205,26 @@ class RowDual:
         """Take the step of each row once, in random order; return about the mean duality gap."""
         if any(self._gaps):
             self._anchor.move(self._scores, *self._gaps)
-        # Not after the sweep: where it leaves the class terms is nearer to the solution.
-        self._class_scores += self._class_residuals() / self._class_strength
         inverse = self._inverse / np.float32(1.0 + self._anchor.pull)
+        strength = self._hold_classes(cycle, float(inverse.sum()))
+        # Not after the sweep: where it leaves the class terms is nearer to the solution.
+        self._class_scores += self._class_residuals() / strength
         random, gap = np.random.default_rng([seed, cycle]), 0.0
         for rows, cells in self._cells.blocks(random):
             gap += sweep_rows(
                 random.permutation(len(rows)), rows, cells, self._weights, inverse,
-                1.0 / self._class_strength, self._class_scores, self._scores.reshape(-1),
+                1.0 / strength, self._class_scores, self._scores.reshape(-1),
                 self._beliefs, self._partitions, lanes_for(self._width), self._width,
             )  # fmt: skip
         self._gaps = gap, self._anchor.gap(self._scores)
         return self._mean_gap(sum(self._gaps))
+
+    def _hold_classes(self, cycle: int, softness: float) -> float:
+        """Return how strongly class terms are held back in a sweep.
+
+        Less and less, so that they do not lag behind; but a row's step is to be that of its cells.
+        """
+        return max(self._class_strength * CLASS_RELEASE**cycle, 1.0 / max(softness, 1e-12))
 
     def measure(self) -> float:
         """Return the mean duality gap."""

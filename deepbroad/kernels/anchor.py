@@ -41,10 +41,3 @@ def move_anchor(scores, anchor, before, old, new, momentum):
         moved = score + momentum * (score - before[i])
         before[i], anchor[i] = score, moved
         scores[i] = score + share * (moved - kept)
-
-
-@jit
-def pull_scores(scores, anchor, pull):
-    """Take scores that follow from beliefs alone to where the anchor pulls them."""
-    for i in range(len(scores)):
-        scores[i] = (scores[i] + pull * anchor[i]) / (1.0 + pull)

@@ -19,9 +19,9 @@ BOUNDS = np.array([0, 2, 5])
 
 def make(threads=ONE_THREAD, softness=100.0):
     scores = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
-    anchor = Anchor(np.zeros_like(scores), BOUNDS, 3, threads)
+    anchor = Anchor(scores.shape, BOUNDS, 3, threads)
     anchor.strength = np.array([2.0, 5.0])
-    anchor.begin(scores, softness)
+    anchor.begin(np.zeros_like(scores), softness)
     return anchor, scores
 
 
