@@ -36,8 +36,8 @@ SWEEP, STEP, CLASS_STEP = 1.3, 200.0, 80.0
 LISTING = 2.0
 # Iterations of L-BFGS that a fit usually takes; with fewer sweeps than the least in that time none
 # is begun.
-USUAL_ITERATIONS = 100
-LEAST_SWEEPS, MOST_SWEEPS = 8, 300
+USUAL_ITERATIONS = 300
+LEAST_SWEEPS, MOST_SWEEPS = 20, 300
 # Vectors as long as the scores that an anchor keeps.
 ANCHOR_VECTORS = 2
 # Strengths are not tried that are so many times weaker than some that took too long.

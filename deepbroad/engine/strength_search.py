@@ -34,7 +34,7 @@ ADAPTATIONS = (
 # loss of 1 and become smaller with it: of a loss of 0.05, a fall by 0.0003 is not little.
 FIRST = LBFGS(max_iter=200, tol=3e-5)
 SOLVER = LBFGS(max_iter=60, tol=3e-4)
-LEAST_LOSS = 0.03
+LEAST_LOSS = 0.003
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class StrengthSearch:
     def _adapt(self, best: Trial) -> Trial:
         """Return the trial with strengths adapted to each term, if that is better."""
         strength = best.strengths.per_term(self._levelled)
-        if not self._has_time() or len(strength) < 2:
+        if self._most == 1 or self._is_late() or len(strength) < 2:
             return best
         self._validation.loss(strength, self._solver)  # what the adaptations follow
         for adaptation in ADAPTATIONS:
@@ -169,10 +169,12 @@ class StrengthSearch:
         return trial
 
     def _has_time(self) -> bool:
-        if perf_counter() >= self._deadline:
-            self.is_cut_short = True
-            return False
-        return len(self._seen) < self._most
+        return not self._is_late() and len(self._seen) < self._most
+
+    def _is_late(self) -> bool:
+        late = perf_counter() >= self._deadline
+        self.is_cut_short |= late
+        return late
 
     def _is_inside(self, strengths: Strengths) -> bool:
         """Tell whether all numbers are within their bounds."""

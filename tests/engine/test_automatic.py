@@ -232,7 +232,7 @@ def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
         return original(self, depth, start, among, forced=forced)
 
     monkeypatch.setattr(Automatic, "_search", search)
-    choice = choose(wide_exclusive_or())
+    choice = choose(wide_exclusive_or(), depths=[1, 2])
     assert choice.best.depth == 2
     assert 0 < len(choice.among[2]) <= 6
 

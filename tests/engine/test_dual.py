@@ -163,7 +163,8 @@ def test_strengths_far_weaker_than_some_that_were_given_up_with_are_not_tried():
 def test_a_fit_that_is_given_up_goes_on_by_the_other_solver(monkeypatch):
     training, family = case()
     expected = training.discriminative(family, EXACT)[1]
-    monkeypatch.setattr(dual_module, "MOST_SWEEPS", 10)
+    monkeypatch.setattr(dual_module, "LEAST_SWEEPS", 1)
+    monkeypatch.setattr(dual_module, "MOST_SWEEPS", 5)
     found = training.discriminative(family, DualFirst(EXACT, gap=1e-8, pairs=10**6))[1]
     assert found.loss == pytest.approx(expected.loss, abs=1e-8)
     # It starts where the ascent was, which is lower than where a fit starts.
