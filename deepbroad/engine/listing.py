@@ -29,8 +29,9 @@ def list_terms(
     chosen = dict(among or {})
     if exact:
         chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
-    resolutions = Resolutions(source.attributes, source.cardinalities)
-    levels = choose_levels(source.n_weighted, depth)
+    rows = source.n_weighted
+    resolutions = Resolutions(source.attributes, source.cardinalities, rows)
+    levels = choose_levels(rows, depth)
     count = resolutions.count_terms(levels) if among is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
         raise MemoryError(
@@ -43,5 +44,6 @@ def list_terms(
 
 def has_many_terms(source: Source, depth: int) -> bool:
     """Tell whether a depth has too many terms to be tried."""
-    levels = choose_levels(source.n_weighted, depth)
-    return Resolutions(source.attributes, source.cardinalities).count_terms(levels) > MAX_TERMS
+    rows = source.n_weighted
+    resolutions = Resolutions(source.attributes, source.cardinalities, rows)
+    return resolutions.count_terms(choose_levels(rows, depth)) > MAX_TERMS

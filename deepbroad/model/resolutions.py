@@ -25,6 +25,9 @@ MAX_FREELY_SHIFTED = 5_000
 # copy would have as many cells as they have values, few of them with rows enough to tell shifts
 # apart.
 MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[1]
+# In more rows than these all tuples come unshifted: fine bins have rows enough there, and copies
+# would leave less time to find strengths (covertype, sba-loans).
+MAX_SHIFTED_ROWS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +43,13 @@ class Resolutions:
     attributes : ndarray of shape (n_columns,), int64
         Ascending.
     cardinalities : ndarray of shape (n_columns,), int64
+    n_rows : float
+        Rows that terms are for.
     """
 
     attributes: np.ndarray
     cardinalities: np.ndarray
+    n_rows: float = 0.0
 
     @cached_property
     def firsts(self) -> np.ndarray:
@@ -83,6 +89,8 @@ class Resolutions:
     def _places(self, order: int, levels: int, count: int) -> list[Place]:
         """Return the levels and shifts of so many tuples of an order with so many levels."""
         free = [place for place in list_places(self.n_levels) if place.level <= levels]
+        if order > 1 and self.n_rows > MAX_SHIFTED_ROWS:
+            return [place for place in free if not place.quarters]
         many = order > FREELY_SHIFTED or (order > 1 and count * len(free) > MAX_FREELY_SHIFTED)
         return list(list_places(min(levels, self.n_levels))) if many else free
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deepbroad.model.generative import partition_weights
 from deepbroad.model.resolutions import (
     MAX_LEVELS,
+    MAX_SHIFTED_ROWS,
     MAX_SHIFTED_VALUES,
     Resolutions,
     choose_levels,
@@ -242,3 +243,15 @@ def test_tuples_with_a_category_of_many_values_are_not_shifted():
 
     assert pairs(MAX_SHIFTED_VALUES) == [[0, 3], [1, 3], [2, 3]]
     assert pairs(MAX_SHIFTED_VALUES + 1) == [[0, 3], [2, 3]]
+
+
+@given(resolutions(), st.integers(1, 3), st.integers(1, 5))
+def test_in_many_rows_single_numbers_alone_are_shifted(found, order, levels):
+    assume(order <= found.n_attributes)
+    large = Resolutions(found.attributes, found.cardinalities, MAX_SHIFTED_ROWS + 1.0)
+    unshifted = np.unique([found.columns_at(level) for level in range(1, levels + 1)])
+    tuples, at = as_dict(*found.tuples(order, levels)), as_dict(*large.tuples(order, levels))
+    if order == 1:
+        assert at == tuples
+    else:
+        assert at == {t: level for t, level in tuples.items() if np.isin(t, unshifted).all()}
