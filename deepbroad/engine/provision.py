@@ -218,7 +218,7 @@ class Provider:
 
 def best_terms(terms: Terms, scores: Scores, count: int) -> tuple[Terms, Scores]:
     """Return the best of terms that are already screened."""
-    selection = Selection(terms.members.shape[1], len(terms.cardinalities), count)
+    selection = Selection(terms.members.shape[1], terms.cardinalities, count)
     selection.add(terms.members, scores)
     chosen = selection.chosen()
     return Terms(chosen.members, terms.cardinalities), Scores(chosen.relevance, chosen.gain)

@@ -114,7 +114,7 @@ class TableRows(Rows):
         if weights is not None and not weights.all():
             # A class of weight 0 is as if absent.
             labels, codes = Labels.fit(y, weights)
-        check_classes(labels)
+        check_classes(labels, is_weighted=weights is not None)
         encoding, columns = Encoding.fit(
             table,
             codes,
@@ -199,10 +199,11 @@ def _weigh(class_weight: Any, labels: Labels, totals: np.ndarray) -> np.ndarray 
     return factors
 
 
-def check_classes(labels: Labels) -> None:
+def check_classes(labels: Labels, *, is_weighted: bool = False) -> None:
     """Raise ValueError unless there are classes to tell apart."""
     if labels.n_classes < 2:
+        where = " among the rows whose weight is above 0" if is_weighted else ""
         raise ValueError(
-            "A classifier needs at least 2 classes, and y has one class: "
+            f"A classifier needs at least 2 classes, and y has one class{where}: "
             f"{labels.classes.tolist()[0]!r}."
         )

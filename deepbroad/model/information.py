@@ -47,7 +47,7 @@ class Scorer:
         if criterion not in get_args(Criterion):
             raise ValueError(f"criterion must be 'cmi' or 'chi2', got {criterion!r}")
         self.criterion = criterion
-        self.n_columns = len(cardinalities)
+        self.cardinalities, self.n_columns = cardinalities, len(cardinalities)
         self._observations = observe(sample, cardinalities)
         self._threads = threads
         self._remembered: dict[int, np.ndarray] = {}

@@ -45,9 +45,9 @@ def choose_terms(
 ) -> tuple[Terms, Scores]:
     """Return the `max_terms` best of all tuples of `n` columns, in lexicographic order.
 
-    First every column keeps its tuple of highest relevance I(x_α; y), in the order of that value
-    while there is room, so that no single effect is lost; then tuples follow by gain (see
-    `score_terms`). The first of equals is taken; threads do not matter.
+    First every column of several values keeps its tuple of highest relevance I(x_α; y), in the
+    order of that value while there is room, so that no single effect is lost; then tuples follow by
+    gain (see `score_terms`). The first of equals is taken; threads do not matter.
 
     With at most `MAX_PAIRS` tuples of n ≤ 2 columns, or `MAX_TUPLES` of more, all are scored, and
     the choice is exact. Else pairs (of the most relevant columns, if all pairs are too many) are
@@ -78,7 +78,7 @@ def choose_terms(
     if max_terms < 1:
         raise ValueError(f"max_terms must be at least 1, got {max_terms}")
     scorer = Scorer(sample, cardinalities, criterion=criterion, threads=threads)
-    selection = Selection(n, n_columns, max_terms)
+    selection = Selection(n, cardinalities, max_terms)
     for members in _candidates(scorer, n, max_terms):
         selection.add(members, scorer.score(members))
     chosen = selection.chosen()
@@ -119,7 +119,7 @@ def _candidates(scorer: Scorer, n: int, max_terms: int) -> Iterator[np.ndarray]:
     chunks = _all_tuples(np.sort(most_relevant), 2)
     width = _beam_width(n_columns, max_terms)
     for order in range(2, n):
-        selection = Selection(order, n_columns, width)
+        selection = Selection(order, scorer.cardinalities, width)
         for members in chunks:
             selection.add(members, scorer.score(members))
         chunks = _extensions(selection.by_gain(), n_columns)

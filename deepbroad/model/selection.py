@@ -44,12 +44,14 @@ class Selection:
     ----------
     n : int
         Order of the tuples.
-    n_columns, size : int
-        How many columns there are, and how many tuples to keep.
+    cardinalities : ndarray of shape (n_columns,)
+        A column of a single value tells nothing, and needs no tuple.
+    size : int
+        How many tuples to keep.
     """
 
-    def __init__(self, n: int, n_columns: int, size: int) -> None:
-        self.n_columns = n_columns
+    def __init__(self, n: int, cardinalities: np.ndarray, size: int) -> None:
+        self._covered = np.asarray(cardinalities) > 1
         self.size = size
         self._covering = ScoredTuples.none(n)
         self._best = ScoredTuples.none(n)
@@ -59,9 +61,9 @@ class Selection:
     def add(self, members: np.ndarray, scores: Scores) -> None:
         """Take notice of tuples in lexicographic order; those seen before change nothing."""
         chunk = ScoredTuples(members, scores.relevance, scores.gain)
-        covering = chunk.take(best_of_columns(chunk, self.n_columns))
+        covering = chunk.take(best_of_columns(chunk, self._covered))
         pool = ScoredTuples.join([self._covering, covering]).distinct()
-        self._covering = pool.take(best_of_columns(pool, self.n_columns))
+        self._covering = pool.take(best_of_columns(pool, self._covered))
         self._pending.append(chunk.take(np.flatnonzero(rank(chunk.gain) >= self._threshold)))
         # Merging costs a sort of all that are kept, so it waits for as many new ones.
         if sum(len(part.members) for part in self._pending) >= self.size:
@@ -108,14 +110,14 @@ def first_occurrences(members: np.ndarray) -> np.ndarray:
     return order[np.append(True, differs)[: len(order)]]
 
 
-def best_of_columns(tuples: ScoredTuples, n_columns: int) -> np.ndarray:
-    """Return the rows of the first tuples of highest relevance among those of some column."""
+def best_of_columns(tuples: ScoredTuples, covered: np.ndarray) -> np.ndarray:
+    """Return the rows of the first tuples of highest relevance among those of a covered column."""
     scores = rank(tuples.relevance)
-    best = np.full(n_columns, -np.inf)
+    best = np.full(len(covered), -np.inf)
     for column in tuples.members.T:
         np.maximum.at(best, column, scores)
-    first = np.full(n_columns, len(scores))
+    first = np.full(len(covered), len(scores))
     for column in tuples.members.T:
         rows = np.flatnonzero(scores == best[column])
         np.minimum.at(first, column[rows], rows)
-    return np.unique(first[first < len(scores)])
+    return np.unique(first[covered & (first < len(scores))])

@@ -37,7 +37,7 @@ def test_one_class_is_refused_by_name(model):
 
 def test_one_class_of_positive_weight_is_refused():
     X, y = mixed_table(30)
-    with pytest.raises(ValueError, match="at least 2 classes"):
+    with pytest.raises(ValueError, match="one class among the rows whose weight is above 0: 'bee'"):
         AnJEClassifier().fit(X, y, (y == "bee").astype(float))
 
 

@@ -10,12 +10,12 @@ from deepbroad.model.information import Scores
 from deepbroad.model.selection import Selection, first_occurrences
 
 
-def choose_by_sorting(members, scores, size):
+def choose_by_sorting(members, scores, size, covered):
     """Cover columns by relevance, then go by gain; the first of equals."""
     relevance, gain = scores.relevance.tolist(), scores.gain.tolist()
     kept = {
         max((t for t in range(len(members)) if i in members[t]), key=lambda t: (relevance[t], -t))
-        for i in np.unique(members)
+        for i in np.flatnonzero(covered)
     }
     chosen = sorted(kept, key=lambda t: (-relevance[t], t))[:size]
     rest = [t for t in sorted(range(len(members)), key=lambda t: (-gain[t], t)) if t not in chosen]
@@ -28,13 +28,14 @@ def test_chunks_in_any_order_and_twice_give_what_sorting_gives(seed, size, chunk
     members = np.array(list(combinations(range(6), 2 + seed % 2)))
     # Few different values, so that there are many ties.
     scores = Scores(rng.integers(-2, 3, len(members)) / 7, rng.integers(-2, 3, len(members)) / 7)
-    selection = Selection(members.shape[1], 6, size)
+    cardinalities = rng.integers(1, 4, 6)
+    selection = Selection(members.shape[1], cardinalities, size)
     begins = np.arange(0, len(members), chunk)
     for begin in rng.permutation(np.concatenate([begins, begins])):
         rows = slice(begin, begin + chunk)
         selection.add(members[rows], Scores(scores.relevance[rows], scores.gain[rows]))
     chosen = selection.chosen()
-    expected = choose_by_sorting(members, scores, size)
+    expected = choose_by_sorting(members, scores, size, cardinalities > 1)
     np.testing.assert_array_equal(chosen.members, members[expected])
     np.testing.assert_array_equal(chosen.gain, scores.gain[expected])
     np.testing.assert_array_equal(chosen.relevance, scores.relevance[expected])
@@ -42,7 +43,7 @@ def test_chunks_in_any_order_and_twice_give_what_sorting_gives(seed, size, chunk
 
 def test_last_bits_do_not_break_ties():
     members = np.array([[0], [1], [2]])
-    selection = Selection(1, 3, 1)
+    selection = Selection(1, np.full(3, 2), 1)
     selection.add(members, Scores(np.array([0.1, 0.1 + 1e-15, 0.0]), np.zeros(3)))
     assert selection.chosen().members.tolist() == [[0]]
 
@@ -54,7 +55,7 @@ def test_first_occurrences_come_in_lexicographic_order():
 
 
 def test_the_first_of_equals_is_kept_even_if_it_comes_last():
-    selection = Selection(1, 3, 1)
+    selection = Selection(1, np.full(3, 2), 1)
     for column in (2, 1, 0):
         selection.add(np.array([[column]]), Scores(np.zeros(1), np.zeros(1)))
         assert selection.by_gain().tolist() == [[column]]
