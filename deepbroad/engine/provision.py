@@ -24,6 +24,8 @@ from deepbroad.model.terms import Terms
 
 # More tuples than this are never listed.
 MAX_LISTED = 30_000_000
+# Codes of a table whose reading leaves enough behind to hand it back.
+WORTH_RELEASING = 1_000_000
 # Pairs that L-BFGS remembers at least where memory is short.
 SHORT_HISTORY = 5
 # Share of the limit that a screened model is meant to take, and how often that is corrected.
@@ -82,8 +84,9 @@ class Provision:
 def provide(source: Source, wish: Wish, limit: float, threads: Threads) -> Provision:
     """Return what a fit will have; MemoryError if nothing useful fits into `limit` bytes."""
     found = Provider(source, wish, limit, threads).provide()
-    if not source.resident:
-        # Limits of fits from files are kept by the process as a whole.
+    if not source.resident or source.n_rows * len(source.cardinalities) > WORTH_RELEASING:
+        # What reading and planning have freed is to serve the fit, not to come on top of it; limits
+        # of fits from files are kept by the process as a whole.
         release_freed()
     return found
 
