@@ -24,8 +24,11 @@ def sample_codes(source: Source, rows: int = SAMPLE_ROWS) -> np.ndarray:
     """Return the codes of about `rows` rows, spread evenly; none has a never-seen value."""
     step = max(1, source.n_rows // min(rows, MAX_SAMPLE // len(source.cardinalities) + 1))
     sample = source.reduce(sample_part, step, join=join_columns, threads=Threads(1))
-    seen = (sample < source.cardinalities[:, None]).all(axis=0)
-    return sample[:, seen]
+    seen = np.ones(sample.shape[1], bool)
+    # Column by column: a comparison of all would take as much as the sample.
+    for column, values in zip(sample, source.cardinalities, strict=True):
+        seen &= column < values
+    return sample if seen.all() else sample[:, seen]
 
 
 def sample_part(part: ArraySource, step: int, threads: Threads) -> np.ndarray:
