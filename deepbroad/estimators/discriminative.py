@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from deepbroad.engine.choice import scores_by_counts
+from deepbroad.engine.evidence import SOLVER as EVIDENCE_SOLVER
 from deepbroad.engine.evidence import fit_evidence, has_evidence
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.temperature import fit_log_odds
@@ -138,7 +139,7 @@ class DiscriminativeClassifier(TableClassifier):
         family = self._family(training, prepared)
         if scores_by_counts(prepared.structure) and has_evidence(training):
             seed = draw_seed(getattr(self, "random_state", 0))
-            solver = LBFGS(max_iter=int(self.max_iter), tol=float(self.tol))
+            solver = replace(EVIDENCE_SOLVER, max_iter=int(self.max_iter), tol=float(self.tol))
             tables, solution = fit_evidence(
                 training, family, seed=seed, solver=solver, callbacks=callbacks
             )
