@@ -79,6 +79,12 @@ def test_files_and_pickles_have_the_same_model(model, tmp_path):
         np.testing.assert_allclose(same.predict_proba(X), expected, rtol=1e-6)
 
 
+def test_contributions_sum_to_log_odds(model):
+    X, _ = draw_table(rows=50, seed=2)
+    found = model.explain(X).contributions.sum(axis=1)
+    np.testing.assert_allclose(found[:, 1], model.decision_function(X), atol=1e-5)
+
+
 def test_a_row_of_values_never_seen_has_the_class_scores(model):
     X = pd.DataFrame({name: ["?"] for name in ("person", "door", "room")})
     scores = model.intercept_ - model.intercept_.max()
