@@ -6,7 +6,7 @@ rows; their strengths are searched for, each search starting where the one befor
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cached_property
 from math import comb, inf
 from time import perf_counter
@@ -16,7 +16,9 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.caution import find_caution
+from deepbroad.engine.choice import Choice
 from deepbroad.engine.estimate import estimate_fit, refuse
+from deepbroad.engine.evidence_trial import is_sparse, try_evidence
 from deepbroad.engine.footprint import Footprint
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.planning import Planner
@@ -24,7 +26,7 @@ from deepbroad.engine.provision import SHORT_HISTORY
 from deepbroad.engine.redundancy import find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
-from deepbroad.engine.strength_search import STEPS, StrengthSearch, Trial
+from deepbroad.engine.strength_search import StrengthSearch, Trial, deepen
 from deepbroad.engine.validation import ROOM, Validation, draw_folds
 from deepbroad.engine.workload import Workload, count_reached
 from deepbroad.kernels.threads import Threads
@@ -47,12 +49,9 @@ MAX_REFINED = 1_000_000
 ROW_VECTORS = 6
 # Of the memory limit, for what dual ascent keeps of the rows of folds.
 SHARE_OF_ROOM = 0.25
-# Where the searches start: strengths by order, and their growth by level (bins half as wide hold
-# half of the variance).
-START = (1.0, 30.0, 300.0)
+# Where the searches start: how strengths grow by level (bins half as wide hold half of the
+# variance).
 GROWTH = 2.0
-# Prior variance of a row's scores, Σ 1/λ over the terms of an order, with which a search may begin.
-MOST_VARIANCE = 20.0
 # Trials at most, by depth.
 MOST_TRIALS = (12, 20, 12)
 # Trials and passes of each that a depth is given time for before it is begun.
@@ -63,6 +62,8 @@ EXPECTED_PASSES = 8 * 25
 PRECISE_SECONDS = 6.0
 # Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
 WORTH = 1e-3
+# Share by which cells that score by their counts must be better.
+WORTH_COUNTING = 0.01
 PROMISE = 0.05
 # Tuples of a shortlist for each attribute; the next is tried where there is no time for the first.
 # One that has more than this share of all tuples is none. In no more rows than these, for pairs and
@@ -74,44 +75,6 @@ SHORTLIST_ROWS = (1_000, 3_000)
 # Rows from which tuples that tell no more than their parts are left out: in fewer, that may be
 # chance, and all tuples are cheap.
 CERTAIN_ROWS = 3_000
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The model that was chosen.
-
-    Attributes
-    ----------
-    levelled : LevelledTerms
-        Its terms.
-    strength : ndarray of shape (n_terms,)
-        λ of each term, of scores.
-    best : Trial
-    trials : list of Trial
-        All that was tried, in order.
-    skipped : dict
-        Depths that were not tried, and why.
-    factor : float
-        What strengths were multiplied by: for all rows, where the trials had only some; out of
-        caution, where they are few.
-    is_cut_short : bool
-        Whether a search for strengths ended for want of time.
-    among : dict from order to ndarray
-        The tuples of attributes of those orders that do not have all.
-    redundant : dict from order to int
-        How many tuples of those orders were left out since they tell no more than their parts; any
-        other order of `among` has a shortlist.
-    """
-
-    levelled: LevelledTerms
-    strength: np.ndarray
-    best: Trial
-    trials: list[Trial]
-    skipped: dict[int, str] = field(default_factory=dict)
-    factor: float = 1.0
-    is_cut_short: bool = False
-    among: dict[int, np.ndarray] = field(default_factory=dict)
-    redundant: dict[int, int] = field(default_factory=dict)
 
 
 class _Found(NamedTuple):
@@ -146,6 +109,8 @@ class Automatic:
         Whether models have tuples of their depth alone, instead of all orders up to it.
     among : mapping from order to ndarray
         The tuples of attributes of those orders that are not to have all.
+    counts : bool
+        Whether cells may score by their counts, where that is better.
     memory_limit : float
         Bytes that the final fit may take.
     time_limit : float
@@ -163,6 +128,7 @@ class Automatic:
         least: int = 1,
         exact: bool = False,
         among: Mapping[int, np.ndarray] | None = None,
+        counts: bool = False,
         smoothing: float,
         min_count: float,
         memory_limit: float,
@@ -172,7 +138,7 @@ class Automatic:
         threads: Threads,
     ) -> None:
         self.source, self.family, self.threads = source, family, threads
-        self.exact, self.among = exact, among
+        self.exact, self.among, self.counts = exact, among, counts
         self.smoothing, self.min_count = smoothing, min_count
         self.memory_limit, self.history = memory_limit, history
         self.time_limit, self.seed = time_limit, seed
@@ -223,6 +189,11 @@ class Automatic:
                 break
         if best is None:
             raise AssertionError("the first depth is always tried")
+        counted = self._count(best, trials)
+        is_cut_short |= counted == "time"
+        if isinstance(counted, Choice):
+            skipped = {depth: why for depth, why in skipped.items() if depth > counted.best.depth}
+            return replace(counted, skipped=skipped, is_cut_short=is_cut_short)
         strength = self._strength(best.trial, best.levelled, best.validation)
         factor = find_caution(best.validation, strength, best.trial.loss, self.deadline)
         factor *= self._refine(best.levelled, strength)
@@ -235,8 +206,53 @@ class Automatic:
             factor,
             is_cut_short,
             best.shortlists | best.lean,
-            {k: comb(self.resolutions.n_attributes, k) - len(best.lean[k]) for k in best.lean},
+            self._count_left_out(best.lean),
         )
+
+    def _count(self, best: _Found, trials: list[Trial]) -> Choice | str:
+        """Return the model whose cells score by their counts, or why it is not taken.
+
+        If it is tried, that is added to the trials.
+        """
+        depth = max(self.depths)
+        if not self.counts or self.exact or self.among is not None or depth == 1:
+            return "not asked for"
+        if self.sample.n_rows <= CERTAIN_ROWS or self.min_count > 1:
+            return "rows"
+        while depth > 1 and has_many_terms(self.source, depth):
+            depth -= 1
+        lean = self._lean(depth, {})
+        try:
+            levelled = self._list(depth, lean, self.history)
+        except MemoryError:
+            return "memory"
+        room = min(ROOM, SHARE_OF_ROOM * self.memory_limit)
+        if not is_sparse(self.source, levelled.terms, room):
+            return "rows"
+        strengths = deepen(best.trial.strengths, levelled, depth)
+        trial = try_evidence(
+            self.sample,
+            levelled.terms,
+            self.family.shared_out(levelled.shares, 0.0),
+            self.held,
+            strengths,
+            smoothing=self.smoothing,
+            deadline=self.deadline,
+            seed=self.seed,
+            threads=self.threads,
+        )
+        if isinstance(trial, str):
+            return trial
+        trials.append(trial)
+        if trial.loss > best.trial.loss * (1.0 - WORTH_COUNTING):
+            return "loss"
+        strength = strengths.per_term(levelled)
+        left_out = self._count_left_out(lean)
+        return Choice(levelled, strength, trial, trials, among=lean, redundant=left_out)
+
+    def _count_left_out(self, lean: dict[int, np.ndarray]) -> dict[int, int]:
+        """Return how many tuples of each order were left out."""
+        return {k: comb(self.resolutions.n_attributes, k) - len(lean[k]) for k in lean}
 
     def _search_shortlist(
         self, depth: int, strengths: Strengths, shortlists: dict[int, np.ndarray]
@@ -382,18 +398,3 @@ class Automatic:
         strength = trial.strengths.per_term(levelled)
         variances = np.mean([fold.variances() for fold in validation.folds], axis=0)
         return strength * trial.adaptation.factors(variances, levelled.terms.orders)
-
-
-def deepen(start: Strengths, levelled: LevelledTerms, depth: int) -> Strengths:
-    """Return strengths for all orders up to a depth; those that are new begin as START has them.
-
-    Where there are so many tuples that they could move a row's scores as they like, they begin
-    stronger: fits would take long, and come to nothing.
-    """
-    while (order := len(start.by_order) + 1) <= depth:
-        count = np.sum(1.0 / levelled.copies[levelled.terms.orders == order])
-        strength = START[min(order, len(START)) - 1]
-        while order > 1 and count / strength > MOST_VARIANCE:
-            strength *= STEPS[-1]
-        start = start.deeper(strength)
-    return start

@@ -6,6 +6,8 @@ from functools import partial
 from math import sqrt
 from time import perf_counter
 
+import numpy as np
+
 from deepbroad.engine.validation import Validation
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
@@ -14,6 +16,10 @@ from deepbroad.solvers import LBFGS
 # Factors of one sweep over the numbers after the other.
 STEPS = (10.0, sqrt(10.0))
 GROWTH_STEP = sqrt(2.0)
+# Where searches start, by order.
+START = (1.0, 30.0, 300.0)
+# Prior variance of a row's scores, Σ 1/λ over the terms of an order, with which a search may begin.
+MOST_VARIANCE = 20.0
 # Beyond these a strength changes nothing that a validation could see. The least is a number of rows
 # divided by that of the source: a few rows that all agree bear no odds of millions. Finer bins are
 # held down no less than coarse ones: that would be an effect without any smoothness.
@@ -49,12 +55,16 @@ class Trial:
         Mean held-out log loss.
     passes : int
         Over the rows of the folds, that the trial took.
+    by_counts : bool
+        Whether cells score by their counts (`deepbroad.model.evidence`); strengths are then those
+        that learned scores would have.
     """
 
     strengths: Strengths
     adaptation: Adaptation
     loss: float
     passes: int
+    by_counts: bool = False
 
     @property
     def depth(self) -> int:
@@ -185,3 +195,18 @@ class StrengthSearch:
 def loss_level(loss: float) -> float:
     """Return what the tolerances of fits are multiplied by at a loss."""
     return min(1.0, max(loss, LEAST_LOSS))
+
+
+def deepen(start: Strengths, levelled: LevelledTerms, depth: int) -> Strengths:
+    """Return strengths for all orders up to a depth; those that are new begin as START has them.
+
+    Where there are so many tuples that they could move a row's scores as they like, they begin
+    stronger: fits would take long, and come to nothing.
+    """
+    while (order := len(start.by_order) + 1) <= depth:
+        count = np.sum(1.0 / levelled.copies[levelled.terms.orders == order])
+        strength = START[min(order, len(START)) - 1]
+        while order > 1 and count / strength > MOST_VARIANCE:
+            strength *= STEPS[-1]
+        start = start.deeper(strength)
+    return start

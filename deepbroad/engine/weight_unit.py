@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
-from deepbroad.engine.automatic import Automatic, Choice
+from deepbroad.engine.automatic import Automatic
+from deepbroad.engine.choice import Choice
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family

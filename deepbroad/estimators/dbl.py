@@ -1,13 +1,13 @@
 """DBL: the discriminative model, preconditioned by the generative one."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from deepbroad.engine.automatic import DEPTHS, Choice
+from deepbroad.engine.automatic import DEPTHS
+from deepbroad.engine.choice import Choice
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.training import Training
@@ -16,13 +16,15 @@ from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
     check_number,
+    check_strengths,
     draw_seed,
     resolve_attributes,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
-from deepbroad.estimators.selection import describe_choice
+from deepbroad.estimators.selection import describe_choice, warn_of_time
 from deepbroad.estimators.streamed_discriminative import StreamedDiscriminative
 from deepbroad.model.family import Family
+from deepbroad.model.loss import LOG_LOSS
 from deepbroad.model.resolutions import LevelledTerms, choose_levels
 from deepbroad.model.strengths import Strengths
 from deepbroad.model.terms import Terms
@@ -150,6 +152,7 @@ class DBLClassifier(StreamedDiscriminative):
     selection_ : dict or None
         What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
         strength with each finer resolution, "adapted" if tables have strengths of their own,
+        "by_counts" if cells score by their counts (see Notes; "alpha" is then for learned scores),
         "factor" of the best trial's that all strengths were multiplied by (below 1 where trials had
         only some of the rows, above it where rows are too few to tell), its held-out log loss
         "loss", the "trials" with the same, how many tuples were "shortlisted" of the orders whose
@@ -177,6 +180,13 @@ class DBLClassifier(StreamedDiscriminative):
     found on at most 30,000 rows; where there are more, a common factor then adjusts them to all.
     `DBLClassifier.paper` has the paper's settings, whose λ of 0.01 over-fits tables of thousands of
     rows (`benchmarks/defaults.py` prints the comparison).
+
+    Where categories have so many values that rows share few of their joint values, the score of a
+    cell may instead follow from how many rows of each class have it, by five weights for each tuple
+    (`selection_["by_counts"]`): its log lift, smoothed a little and a lot, and how many rows it has
+    at all; single values have scores of their own besides. The weights are fitted to counts of
+    other rows than their own, from 3,000 unweighted rows in memory on, and taken where that lowers
+    the held-out loss by 1 %.
 
     A value that training never saw counts as missing where missing was seen. Else the tuples that
     hold it contribute nothing.
@@ -285,6 +295,12 @@ class DBLClassifier(StreamedDiscriminative):
         return isinstance(self.alpha, str)
 
     @property
+    def _is_plain(self) -> bool:
+        """Whether nothing was asked for that scores by counts have not."""
+        standard = self.loss == LOG_LOSS.name and self.solver == "auto"
+        return standard and self.shrink_to == "zero" and not self.warm_start
+
+    @property
     def _has_all_orders(self) -> bool:
         if self.orders == "auto":
             return self._is_automatic or isinstance(self.alpha, Sequence | np.ndarray)
@@ -309,20 +325,8 @@ class DBLClassifier(StreamedDiscriminative):
             )
 
     def _check_alpha(self) -> None:
-        if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise ValueError(
-                    f"alpha must be a number at least 0, got {self.alpha!r}; or one for each "
-                    'order, or "auto".'
-                )
-        elif isinstance(self.alpha, Sequence | np.ndarray):
-            for strength in self.alpha:
-                check_number("each alpha", strength, above=0.0, included=True)
-            if not self._has_all_orders or len(self.alpha) != self.n:
-                raise ValueError(
-                    f"alpha has {len(self.alpha)} strengths; give one for each order from 1 to "
-                    f'n={self.n} with orders="all", or a single number.'
-                )
+        if isinstance(self.alpha, str | Sequence | np.ndarray):
+            check_strengths(self.alpha, self.n, all_orders=self._has_all_orders)
         else:
             super()._check_alpha()
 
@@ -362,6 +366,7 @@ class DBLClassifier(StreamedDiscriminative):
             least=1 if isinstance(self.n, str) and self.terms is None else n,
             exact=exact,
             among=among,
+            counts=self._is_plain and not coded.is_stream,
             smoothing=float(self.smoothing),
             min_count=self._cell_count,
             memory_limit=coded.limit,
@@ -372,13 +377,7 @@ class DBLClassifier(StreamedDiscriminative):
         )
         self._journal.note("choice", Chosen.of(choice))
         if choice.is_cut_short:
-            warnings.warn(
-                f"time_limit={self.time_limit:g} ended the search for strengths after "
-                f"{len(choice.trials)} trials, and a busier machine would have had fewer; raise it "
-                "for a better model, or give n and alpha for one that does not depend on time.",
-                UserWarning,
-                stacklevel=5,
-            )
+            warn_of_time(choice, self.time_limit)
         return choice.levelled.terms, choice
 
     def _depths(self, n: int, *, all_tuples: bool) -> Sequence[int]:

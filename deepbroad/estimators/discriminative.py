@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from deepbroad.engine.choice import scores_by_counts
+from deepbroad.engine.evidence import SOLVER as EVIDENCE_SOLVER
+from deepbroad.engine.evidence import fit_evidence, has_evidence
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.temperature import fit_log_odds
 from deepbroad.engine.training import Training
@@ -132,20 +135,28 @@ class DiscriminativeClassifier(TableClassifier):
         return super()._choose_terms(coded)
 
     def _fit_tables(self, training: Training, prepared: Prepared) -> ScoreTables:
-        solver = self._make_solver(prepared.provision.history)
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)
-        tables, solution, self.temperature_ = fit_log_odds(
-            training,
-            self._family(training, prepared),
-            solver,
-            LOSSES[self.loss],
-            callbacks=callbacks,
-            warm=self._previous(prepared),
-            rows=prepared.source,
-            journal=prepared.journal,
-        )
+        family = self._family(training, prepared)
+        if scores_by_counts(prepared.structure) and has_evidence(training):
+            seed = draw_seed(getattr(self, "random_state", 0))
+            solver = replace(EVIDENCE_SOLVER, max_iter=int(self.max_iter), tol=float(self.tol))
+            tables, solution = fit_evidence(
+                training, family, seed=seed, solver=solver, callbacks=callbacks
+            )
+            self.temperature_ = 1.0
+        else:
+            tables, solution, self.temperature_ = fit_log_odds(
+                training,
+                family,
+                self._make_solver(prepared.provision.history),
+                LOSSES[self.loss],
+                callbacks=callbacks,
+                warm=self._previous(prepared),
+                rows=prepared.source,
+                journal=prepared.journal,
+            )
         if solution.status not in ("stopped", "interrupted"):
             prepared.journal.close()
         self._hold(solution)

@@ -53,6 +53,24 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
+def check_strengths(alpha: Any, n: Any, *, all_orders: bool) -> None:
+    """Raise ValueError unless `alpha` is "auto", or has a strength for each of n orders."""
+    if isinstance(alpha, str):
+        if alpha != "auto":
+            raise ValueError(
+                f"alpha must be a number at least 0, got {alpha!r}; or one for each order, or "
+                '"auto".'
+            )
+        return
+    for strength in alpha:
+        check_number("each alpha", strength, above=0.0, included=True)
+    if not all_orders or len(alpha) != n:
+        raise ValueError(
+            f"alpha has {len(alpha)} strengths; give one for each order from 1 to n={n} with "
+            'orders="all", or a single number.'
+        )
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return a bool."""
     if not isinstance(value, bool | np.bool_):

@@ -29,6 +29,8 @@ class Coded:
         Whether a model that is chosen by trial is to be; an estimate takes what it would begin
         with.
     threads : Threads
+    is_stream : bool
+        Whether more rows will come, batch by batch.
     """
 
     source: Source
@@ -37,6 +39,7 @@ class Coded:
     limit: float
     searches: bool
     threads: Threads
+    is_stream: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
 """What an automatic choice came to, as plain data that prints and that files can hold."""
 
+import warnings
 from typing import Any
 
-from deepbroad.engine.automatic import Choice
+from deepbroad.engine.choice import Choice
 from deepbroad.engine.strength_search import Trial
 
 
@@ -23,6 +24,17 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
     }
 
 
+def warn_of_time(choice: Choice, time_limit: float) -> None:
+    """Say that the time limit ended a search."""
+    warnings.warn(
+        f"time_limit={time_limit:g} ended the search for strengths after {len(choice.trials)} "
+        "trials, and a busier machine would have had fewer; raise it for a better model, or give n "
+        "and alpha for one that does not depend on time.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
 def _describe_trial(trial: Trial) -> dict[str, Any]:
     """Return one model that was tried."""
     return {
@@ -30,6 +42,7 @@ def _describe_trial(trial: Trial) -> dict[str, Any]:
         "alpha": [float(strength) for strength in trial.strengths.by_order],
         "growth": float(trial.strengths.growth),
         "adapted": trial.adaptation.power > 0,
+        "by_counts": trial.by_counts,
         "loss": float(trial.loss),
         "passes": trial.passes,
     }

@@ -195,7 +195,7 @@ class StreamedClassifier(TableClassifier):
     def _begin_stream(self, batch: Batch, limit: float, threads: Threads) -> Stream:
         """Return a stream of the terms of this model, planned for a first batch."""
         depth = self._read_depth(len(batch.encoding.names))
-        coded = Coded(batch.source, batch.encoding, depth, limit, True, threads)
+        coded = Coded(batch.source, batch.encoding, depth, limit, True, threads, True)
         terms, self._structure = self._choose_terms(coded)
         if terms is None:
             n_tuples = comb(len(batch.encoding.columns), depth)

@@ -111,6 +111,8 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
         is_best = all(trial[key] == best[key] for key in best)
         strengths = ", ".join(f"{a:.3g}" for a in trial["alpha"])
         kind = "by table" if trial["adapted"] else "by order"
+        if trial.get("by_counts"):  # not in older files
+            kind = "scores by counts"
         facts = [trial["n"], strengths, kind, float(trial["loss"]), trial["passes"]]
         lines.append([*facts, "chosen" if is_best else ""])
     hidden = max(0, len(lines) - MOST_TRIALS)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine import automatic, listing, validation
-from deepbroad.engine.automatic import Automatic, deepen
+from deepbroad.engine import automatic, listing, strength_search, validation
+from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.listing import list_terms
 from deepbroad.engine.record import pack, unpack
-from deepbroad.engine.strength_search import Trial
+from deepbroad.engine.strength_search import Trial, deepen
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
@@ -349,7 +349,7 @@ def test_rows_of_weight_zero_are_as_if_absent():
 
 
 def test_each_depth_starts_from_the_strengths_of_the_one_before(monkeypatch):
-    monkeypatch.setattr(automatic, "START", (1000.0, 20.0, 300.0))
+    monkeypatch.setattr(strength_search, "START", (1000.0, 20.0, 300.0))
     choice = choose(main_effects())
     shallow = [trial.strengths for trial in choice.trials if trial.depth == 1]
     deeper = [trial.strengths for trial in choice.trials if trial.depth == 2]

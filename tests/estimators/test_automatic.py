@@ -16,7 +16,7 @@ from deepbroad.data.pyramid import list_places
 from deepbroad.engine import automatic, validation
 from tests.estimators.tables import categorical_table, mixed_table
 
-KEYS = {"n", "alpha", "growth", "adapted", "loss", "passes"}
+KEYS = {"n", "alpha", "growth", "adapted", "by_counts", "loss", "passes"}
 
 
 @pytest.fixture(autouse=True)

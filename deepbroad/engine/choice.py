@@ -1,0 +1,54 @@
+"""What an automatic choice comes to."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deepbroad.engine.strength_search import Trial
+from deepbroad.model.resolutions import LevelledTerms
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The model that was chosen.
+
+    Attributes
+    ----------
+    levelled : LevelledTerms
+        Its terms.
+    strength : ndarray of shape (n_terms,)
+        λ of each term, of scores.
+    best : Trial
+        If its cells score by their counts, the strengths by term are for rows that do not allow
+        that.
+    trials : list of Trial
+        All that was tried, in order.
+    skipped : dict
+        Depths that were not tried, and why.
+    factor : float
+        What strengths were multiplied by: for all rows, where the trials had only some; out of
+        caution, where they are few.
+    is_cut_short : bool
+        Whether a search for strengths ended for want of time.
+    among : dict from order to ndarray
+        The tuples of attributes of those orders that do not have all.
+    redundant : dict from order to int
+        How many tuples of those orders were left out since they tell no more than their parts; any
+        other order of `among` has a shortlist.
+    """
+
+    levelled: LevelledTerms
+    strength: np.ndarray
+    best: Trial
+    trials: list[Trial]
+    skipped: dict[int, str] = field(default_factory=dict)
+    factor: float = 1.0
+    is_cut_short: bool = False
+    among: dict[int, np.ndarray] = field(default_factory=dict)
+    redundant: dict[int, int] = field(default_factory=dict)
+
+
+def scores_by_counts(structure: Any) -> bool:
+    """Tell whether what terms were chosen by is a choice of cells that score by their counts."""
+    return isinstance(structure, Choice) and structure.best.by_counts
