@@ -10,6 +10,8 @@ others as they are: with q = ω_r Σ_j 1/λ_j over its cells and s its scores,
 
     p ← softmax(s + q·(p_old - p)).
 
+Steps know nothing of an anchor (`deepbroad.engine.anchor`): it makes λ larger and shifts t.
+
 Arrays: rows (n,), numbers of rows, of which `cells` (n, terms) int32 has the cell of each term that
 they reach; inverse (terms,), 1/λ; scores (n_cells * W,), those of the classes but the first,
 relative to its, padded to W lanes; beliefs (n_rows, C) and partitions (n_rows,) float64, the latter
