@@ -4,6 +4,7 @@ Strengths are those of a prior, which more rows would not change if the prior we
 have heavier tails than a normal one, and with more rows weaker strengths do better.
 """
 
+from dataclasses import replace
 from math import sqrt
 from time import perf_counter
 
@@ -24,7 +25,10 @@ MOST_STEPS = 4
 HELD_ROWS = 20_000
 # A loss that is lower by less than this share is no better.
 BETTER = 1e-3
-SOLVER = LBFGS(max_iter=60, tol=1e-4)
+# A fit that ends early looks better than its strengths are where they are weak (covertype), so that
+# with time for fewer iterations than the least nothing is tried.
+SOLVER = LBFGS(max_iter=200, tol=1e-5)
+LEAST_ITERATIONS = 60
 
 
 def find_factor(
@@ -45,19 +49,21 @@ def find_factor(
     """
     plan = Planner(source, terms, min_count=min_count, threads=threads).cheapest()
     estimate = estimate_fit(source, plan, history=SOLVER.history, n_threads=threads.count)
-    needed = 2 * SOLVER.max_iter * estimate.seconds_per_pass
-    if perf_counter() + needed > deadline:
+    # Of two fits at least.
+    allowed = (deadline - perf_counter()) / (2 * estimate.seconds_per_pass)
+    if allowed < LEAST_ITERATIONS:
         return 1.0
+    solver = replace(SOLVER, max_iter=int(min(allowed, SOLVER.max_iter)))
     rows = source.rows_of_weight
     held = np.sort(random.choice(rows, min(HELD_ROWS, len(rows) // 5), replace=False))
     validation = Validation(
         source, plan, family, [held], smoothing=smoothing, min_count=min_count, threads=threads
     )
-    best, factor = validation.loss(strength, SOLVER), 1.0
+    best, factor = validation.loss(strength, solver), 1.0
     for _ in range(MOST_STEPS):
         if perf_counter() > deadline:
             break
-        loss = validation.loss(strength * (factor / STEP), SOLVER)
+        loss = validation.loss(strength * (factor / STEP), solver)
         if loss >= best * (1.0 - BETTER):
             break
         best, factor = loss, factor / STEP
