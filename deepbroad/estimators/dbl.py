@@ -144,7 +144,7 @@ class DBLClassifier(StreamedDiscriminative):
     n_iter_, n_evaluations_ : int
         Iterations, and passes over the data.
     loss_ : float
-        F at the fitted weights.
+        F at the fitted weights; of scores by counts, with each row's cells counted without it.
     loss_curve_, evaluation_curve_ : list of float
         F after each iteration, the start first, and at each pass.
     status_ : str
@@ -307,9 +307,10 @@ class DBLClassifier(StreamedDiscriminative):
         return self.orders == "all"
 
     def _check_parameters(self) -> None:
+        # Before alpha, which goes by it.
+        check_choice("orders", self.orders, ["auto", "all", "exact"])
         super()._check_parameters()
         check_choice("shrink_to", self.shrink_to, ["generative", "zero"])
-        check_choice("orders", self.orders, ["auto", "all", "exact"])
         check_choice("bins", self.bins, ["auto", "nested", "mdl"])
         check_number("time_limit", self.time_limit, above=0.0, included=False)
         if isinstance(self.n, str):

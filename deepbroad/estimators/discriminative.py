@@ -200,7 +200,7 @@ class DiscriminativeClassifier(TableClassifier):
             return previous.reordered(prepared.plan).scaled(1.0 / temperature)
         warnings.warn(
             "warm_start: the attributes' values, the classes or the tuples changed since the last "
-            "fit, so this fit starts afresh.",
+            "fit (a model that scores by counts has tuples of its own), so this fit starts afresh.",
             UserWarning,
             stacklevel=4,
         )

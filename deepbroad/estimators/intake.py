@@ -111,6 +111,8 @@ class TableRows(Rows):
         weights = weigh_classes(wants.class_weight, labels, codes, weights)
         if weights is not None:
             check_total(weights)
+            # Weights of 1 are none: what goes by rows alone is not to be lost for them.
+            weights = None if (weights == 1.0).all() else weights
         if weights is not None and not weights.all():
             # A class of weight 0 is as if absent.
             labels, codes = Labels.fit(y, weights)

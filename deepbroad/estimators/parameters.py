@@ -64,7 +64,9 @@ def check_strengths(alpha: Any, n: Any, *, all_orders: bool) -> None:
         return
     for strength in alpha:
         check_number("each alpha", strength, above=0.0, included=True)
-    if not all_orders or len(alpha) != n:
+    # A depth that is none is told of by itself.
+    is_depth = isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1
+    if not all_orders or (is_depth and len(alpha) != n):
         raise ValueError(
             f"alpha has {len(alpha)} strengths; give one for each order from 1 to n={n} with "
             'orders="all", or a single number.'

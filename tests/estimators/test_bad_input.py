@@ -281,3 +281,16 @@ def test_strings_of_numbers_and_numbers_do_not_mix_silently_into_errors(model):
     y = [0, 1, 0, 1] * 5
     fitted = clone(model).fit(X, y)
     assert fitted.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "x", None])
+def test_a_depth_that_is_none_is_told_of_before_strengths_for_it(n):
+    X, y = mixed_table(30)
+    with pytest.raises((ValueError, TypeError), match=r"^n "):
+        DBLClassifier(n, alpha=[1.0, 10.0], orders="all").fit(X, y)
+
+
+def test_orders_that_are_none_are_told_of_before_strengths_for_them():
+    X, y = mixed_table(30)
+    with pytest.raises(ValueError, match="orders must be"):
+        DBLClassifier(2, alpha=[1.0, 10.0], orders="x").fit(X, y)

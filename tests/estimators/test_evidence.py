@@ -135,3 +135,10 @@ def test_a_fit_goes_on_from_the_choice_of_a_checkpoint(tmp_path, model):
     X, _ = draw_table(rows=200, seed=2)
     assert second.selection_ == model.selection_
     np.testing.assert_array_equal(second.predict_proba(X), model.predict_proba(X))
+
+
+def test_weights_of_1_do_not_switch_it_off(model):
+    X, y = draw_table()
+    weighted = DBLClassifier().fit(X, y, sample_weight=np.ones(len(y)))
+    assert weighted.selection_["by_counts"]
+    np.testing.assert_array_equal(weighted.predict_proba(X), model.predict_proba(X))

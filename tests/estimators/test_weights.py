@@ -176,3 +176,10 @@ def test_the_automatic_choice_does_not_depend_on_the_unit_of_weights(unit):
     assert other.selection_["alpha"] == pytest.approx(expected)
     assert len(other.selection_["trials"]) == len(usual.selection_["trials"])
     np.testing.assert_allclose(other.predict_proba(X), usual.predict_proba(X), atol=5e-3)
+
+
+@every_model
+def test_weights_of_1_are_none(model):
+    X, y = mixed_table(120)
+    bare = clone(model).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(clone(model).fit(X, y, np.ones(120)).predict_proba(X), bare)
