@@ -12,11 +12,9 @@ from deepbroad.engine.evidence import (
     has_evidence,
     held_out_loss,
 )
-from deepbroad.engine.merging import merge_rows
-from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import Planner, group_part
 from deepbroad.engine.strength_search import Trial
-from deepbroad.engine.training import Training
+from deepbroad.engine.validation import train_without
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.strengths import UNADAPTED, Strengths
@@ -80,16 +78,7 @@ def try_evidence(
     plan = Planner(sample, terms, threads=threads).cheapest()
     loss, passes = 0.0, 0
     for rows in held:
-        rest = np.ones(sample.n_rows, bool)
-        rest[rows] = False
-        train = merge_rows(sample.take(np.flatnonzero(rest)))
-        training = Training(
-            group_part(train, plan, threads),
-            plan,
-            smoothing=smoothing,
-            dtype=pass_dtype(plan, train.n_rows),
-            threads=threads,
-        )
+        training = train_without(sample, rows, plan, smoothing=smoothing, threads=threads)
         if not has_evidence(training):
             return "items"
         tables, solution = fit_evidence(training, family, seed=seed)

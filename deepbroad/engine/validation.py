@@ -164,16 +164,8 @@ class Validation:
         self.folds = []
         self.passes = 0
         for rows in held:
-            rest = np.ones(source.n_rows, bool)
-            rest[rows] = False
-            train = merge_rows(source.take(np.flatnonzero(rest)))
-            training = Training(
-                group_part(train, plan, threads),
-                plan,
-                smoothing=smoothing,
-                dtype=pass_dtype(plan, train.n_rows),
-                threads=threads,
-                min_count=min_count,
+            training = train_without(
+                source, rows, plan, smoothing=smoothing, min_count=min_count, threads=threads
             )
             judged = group_part(source.take(rows), plan, threads)
             self.folds.append(Fold(training, judged, family, room / len(held)))
@@ -213,6 +205,29 @@ class Validation:
 
     def _mean(self, losses: list[float]) -> float:
         return sum(losses) / sum(fold.held_weight for fold in self.folds)
+
+
+def train_without(
+    source: ArraySource,
+    held: np.ndarray,
+    plan: Plan,
+    *,
+    smoothing: float,
+    threads: Threads,
+    min_count: float = 1,
+) -> Training:
+    """Return the training set of the rows that are not held out, identical ones merged."""
+    rest = np.ones(source.n_rows, bool)
+    rest[held] = False
+    train = merge_rows(source.take(np.flatnonzero(rest)))
+    return Training(
+        group_part(train, plan, threads),
+        plan,
+        smoothing=smoothing,
+        dtype=pass_dtype(plan, train.n_rows),
+        threads=threads,
+        min_count=min_count,
+    )
 
 
 def stratified_folds(
