@@ -192,7 +192,7 @@ def test_tuples_too_many_to_list_are_refused_or_not_begun():
         ({"n": 2, "alpha": "best"}, "alpha must be a number at least 0, got 'best'"),
         ({"n": 2, "alpha": [1.0]}, "alpha has 1 strengths; give one for each order from 1 to n=2"),
         ({"n": 2, "alpha": (1.0, 2.0, 3.0)}, "alpha has 3 strengths"),
-        ({"alpha": [1.0, 2.0]}, "alpha has 2 strengths"),
+        ({"alpha": [1.0, 2.0]}, 'n="auto" goes with alpha="auto"'),
         ({"n": 2, "alpha": [1.0, -1.0]}, "each alpha must be a number at least 0"),
         ({"n": 2, "alpha": [1.0, "x"]}, "each alpha must be a number"),
         ({"n": 2, "alpha": [1.0, 2.0], "orders": "exact"}, "alpha has 2 strengths"),
