@@ -150,9 +150,7 @@ class RowDual:
 
     def resume(self, state: AscentState) -> None:
         """Take over the beliefs of a state; ValueError if they are of another problem."""
-        own = [self._scores, self._class_scores, self._beliefs, self._partitions]
-        own += [self._anchor.point, self._anchor.before]
-        for array, name in zip(own, AscentState.arrays, strict=True):
+        for array, name in zip(self._arrays, AscentState.arrays, strict=True):
             theirs = getattr(state, name)
             if array.shape != theirs.shape or array.dtype != theirs.dtype:
                 raise ValueError(f"its {name} are of shape {theirs.shape}, not {array.shape}")
@@ -162,14 +160,23 @@ class RowDual:
 
     def state(self, gaps: list[float], losses: list[float], seconds: float) -> AscentState:
         """Return where the ascent stands; arrays are its own."""
-        own, anchor = (
-            (self._scores, self._class_scores, self._beliefs, self._partitions),
-            self._anchor,
-        )
+        by_beliefs, by_anchor = self._gaps
         return AscentState(
-            *own, anchor.point, anchor.before, anchor.pull, anchor.moves, *self._gaps, gaps, losses,
-            seconds,
-        )  # fmt: skip
+            **dict(zip(AscentState.arrays, self._arrays, strict=True)),
+            pull=self._anchor.pull,
+            moves=self._anchor.moves,
+            by_beliefs=by_beliefs,
+            by_anchor=by_anchor,
+            gaps=gaps,
+            losses=losses,
+            seconds=seconds,
+        )
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """What a state has of it, in the order of `AscentState.arrays`."""
+        own = self._scores, self._class_scores, self._beliefs, self._partitions
+        return *own, self._anchor.point, self._anchor.before
 
     def _strengthen(self, strength: PerTerm, *, gathers: bool = True) -> None:
         """Take other strengths; beliefs stay, and scores are gathered from them unless told."""
