@@ -23,7 +23,7 @@ from deepbroad.engine.footprint import Footprint
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.provision import SHORT_HISTORY
-from deepbroad.engine.redundancy import find_redundant, list_lean
+from deepbroad.engine.redundancy import CERTAIN_ROWS, find_redundant, list_lean
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import StrengthSearch, Trial, deepen
@@ -72,9 +72,6 @@ PROMISE = 0.05
 SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
 SHORTLIST_ROWS = (1_000, 3_000)
-# Rows from which tuples that tell no more than their parts are left out: in fewer, that may be
-# chance, and all tuples are cheap.
-CERTAIN_ROWS = 3_000
 
 
 class _Found(NamedTuple):

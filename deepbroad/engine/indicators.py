@@ -1,0 +1,154 @@
+"""Finds the indicators of categories, joins them for a fit, and unfolds the tables that it gives.
+
+A category that was one-hot encoded has as many columns as values, of which a row has at most one
+on. As one column it has a term where they have many, and passes over the rows take less time.
+"""
+
+from operator import add
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource, Source
+from deepbroad.engine.compaction import choose_compact
+from deepbroad.engine.planning import Planner
+from deepbroad.engine.redundancy import CERTAIN_ROWS, MAX_INDICATORS
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.indicators import Joining
+from deepbroad.model.scores import ScoreTables
+from deepbroad.model.unfolding import Unfolding
+
+# Fewer are left as they are: two indicators have a single pair.
+LEAST_MEMBERS = 3
+# Rows in which an indicator and its group were both on if they were independent: with e^-20, it is
+# no chance that there is none, even among all pairs of `MAX_INDICATORS`.
+CERTAINTY = 20.0
+# Values that are converted at a time: rows times indicators.
+CHUNK = 1 << 22
+
+
+def find_indicators(source: Source, threads: Threads) -> Joining | None:
+    """Return which columns of two values are indicators of one category, None if none are.
+
+    Parameters
+    ----------
+    source : Source
+        Rows of code columns. An attribute with one column of two values is taken for an indicator,
+        on where it has the rarer one; those of which no row of weight has two on are joined, unless
+        that may be chance.
+    threads : Threads
+    """
+    columns = list_binary(source.attributes, source.cardinalities)
+    few = len(columns) < LEAST_MEMBERS or source.n_weighted <= CERTAIN_ROWS
+    if few or len(columns) > MAX_INDICATORS:
+        return None
+    together = source.reduce(count_together, columns, join=add, threads=threads)
+    on, shared = count_on(together)
+    rows = int(together[-1, -1])
+    groups = [np.sort(group) for group in group_exclusive(shared, rows)]
+    if not groups:
+        return None
+    groups.sort(key=lambda group: int(group[0]))
+    return Joining(
+        tuple(columns[group] for group in groups),
+        tuple(on[group] for group in groups),
+        tuple(int(shared[group, group].sum()) < rows for group in groups),
+        source.cardinalities,
+        source.attributes,
+    )
+
+
+def list_binary(attributes: np.ndarray, cardinalities: np.ndarray) -> np.ndarray:
+    """Return the code columns of two values that are the only ones of their attributes."""
+    alone = np.bincount(attributes)[attributes] == 1
+    return np.flatnonzero(alone & (cardinalities == 2))
+
+
+def count_together(part: ArraySource, columns: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return how many rows of weight have code 1 in both of two columns, (k + 1, k + 1) int64.
+
+    The last row and column are of all rows, whatever their codes.
+    """
+    found = np.zeros((len(columns) + 1,) * 2, np.int64)
+    step = max(1, CHUNK // len(found))
+    for block in part.blocks():
+        codes = block.codes[columns]
+        if block.weights is not None:
+            codes = codes[:, block.weights > 0]
+        for begin in range(0, codes.shape[1], step):
+            some = codes[:, begin : begin + step]
+            ones = np.ones((len(found), some.shape[1]), np.float32)
+            ones[:-1] = some == 1
+            # Exact: a block has fewer than 2²⁴ rows.
+            found += (ones @ ones.T).astype(np.int64)
+    return found
+
+
+def count_on(together: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rarer code of each column, and in how many rows two columns both have it.
+
+    `together` is that of `count_together`.
+    """
+    rows, ones, both = together[-1, -1], together[-1, :-1], together[:-1, :-1]
+    on = (2 * ones <= rows).astype(np.int64)
+    one = on == 1
+    # Rows that have code 0 are all others.
+    shared = np.where(one[:, None], both, ones - both)
+    counts = np.where(one, ones, rows - ones)
+    shared = np.where(one, shared, counts[:, None] - shared)
+    return on, shared
+
+
+def group_exclusive(shared: np.ndarray, rows: int) -> list[np.ndarray]:
+    """Return sets of indicators of which no two are on in a row, given how often they are.
+
+    The most frequent come first, and each goes to the first set that it fits into.
+    """
+    counts = shared.diagonal()
+    groups: list[list[int]] = []
+    covered: list[int] = []
+    for indicator in np.argsort(-counts, kind="stable").tolist():
+        count = int(counts[indicator])
+        for g, group in enumerate(groups):
+            share = min(covered[g] / rows, 1.0 - 0.5 / rows)
+            if -count * np.log1p(-share) >= CERTAINTY and not shared[indicator, group].any():
+                group.append(indicator)
+                covered[g] += count
+                break
+        else:
+            groups.append([indicator])
+            covered.append(count)
+    return [np.array(group) for group in groups if len(group) >= LEAST_MEMBERS]
+
+
+def join_part(part: ArraySource, joining: Joining, threads: Threads) -> ArraySource:
+    """Return a part with its indicators joined."""
+    cardinalities = joining.joined_cardinalities
+    # The code after the last stands for a value never seen.
+    kind = np.promote_types(part.codes.dtype, np.min_scalar_type(int(cardinalities.max())))
+    codes = part.store.empty((len(cardinalities), part.n_rows), kind)
+    at = 0
+    for block in part.blocks():
+        rows = len(block.labels)
+        joining.join_codes(block.codes, codes[:, at : at + rows])
+        at += rows
+    return ArraySource(
+        codes,
+        part.labels,
+        n_classes=part.n_classes,
+        cardinalities=cardinalities,
+        weights=part.weights,
+        n_given=part.n_given,
+        attributes=joining.joined_attributes,
+        store=part.store,
+    )
+
+
+def unfold_tables(
+    tables: ScoreTables, joining: Joining, source: Source, threads: Threads
+) -> ScoreTables:
+    """Return a model of joined columns as one of the given columns, whose rows `source` has."""
+    unfolding = Unfolding(joining, tables.plan.terms)
+    compact = choose_compact(unfolding.terms, source, threads)
+    groups = unfolding.compact_groups(tables.plan, compact)
+    plan = Planner(source, unfolding.terms, compact=groups, threads=threads).cheapest()
+    return unfolding.unfold(tables, plan)
