@@ -55,7 +55,7 @@ def wide_table():
 
 def test_the_selection_says_what_was_tried_and_why_not_more(model):
     chosen = model.selection_
-    assert set(chosen) == KEYS | {"trials", "skipped", "shortlisted", "redundant", "factor"}
+    assert set(chosen) == KEYS | {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
     assert chosen["factor"] > 0
     assert chosen["n"] in (1, 2, 3)
     assert len(chosen["alpha"]) == chosen["n"]
