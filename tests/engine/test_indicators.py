@@ -185,8 +185,9 @@ def test_joined_rows_lie_where_the_given_ones_do():
     assert joined.store is source.store
 
 
+@pytest.mark.parametrize("bounds", [[], [500, 3000]])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_a_model_scores_rows_as_before_it_was_unfolded(share, monkeypatch):
+def test_a_model_scores_rows_as_before_it_was_unfolded(share, bounds, monkeypatch):
     source = mixed_source()
     joining = find_indicators(source, ONE)
     joined = join_part(source, joining, ONE)
@@ -204,7 +205,7 @@ def test_a_model_scores_rows_as_before_it_was_unfolded(share, monkeypatch):
     scores = rng.normal(size=(plan.terms.n_cells, 3))
     scores[plan.terms.shared_cells] = 0
     tables = ScoreTables(plan, rng.normal(size=3), scores, None)
-    unfolded = unfold_tables(tables, joining, source, ONE)
+    unfolded = unfold_tables(tables, joining, Parts.of(source, bounds), ONE)
     assert unfolded.plan.terms.is_compact.any() == (share > 0)
     rows = source.codes[:, source.weights > 0]
     every = np.array(list(product(range(3), range(8), range(5), range(4)))).T
@@ -217,3 +218,17 @@ def test_a_model_scores_rows_as_before_it_was_unfolded(share, monkeypatch):
         joining.join_codes(codes, into)
         expected, found = Scorer(tables).scores(into), Scorer(unfolded).scores(codes)
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_rows_of_many_indicators_are_scored_by_their_items():
+    category = np.maximum(np.arange(23_000) % 575 - 275, 0)
+    source = source_of([np.arange(23_000) % 7, *one_hot(category, range(300))])
+    joining = find_indicators(source, ONE)
+    joined = join_part(source, joining, ONE)
+    plan = Planner(joined, Terms.of([(0,), (1,), (0, 1)], joined.cardinalities)).cheapest()
+    rng = np.random.default_rng(0)
+    tables = ScoreTables(plan, rng.normal(size=2), rng.normal(size=(plan.terms.n_cells, 2)), None)
+    unfolded = unfold_tables(tables, joining, source, ONE)
+    assert unfolded.plan.items is not None
+    expected = Scorer(tables).scores(joined.codes)
+    np.testing.assert_allclose(Scorer(unfolded).scores(source.codes), expected, atol=1e-5)

@@ -62,6 +62,17 @@ def test_indicators_predict_what_their_category_does(model):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+def test_scores_by_counts_are_those_of_the_category(monkeypatch):
+    monkeypatch.setattr(automatic, "is_sparse", lambda *_: True)
+    monkeypatch.setattr(automatic, "WORTH_COUNTING", -1.0)
+    categories, X, y = draw_table()
+    by_category, found = DBLClassifier(n=3).fit(categories, y), DBLClassifier(n=3).fit(X, y)
+    assert found.selection_["by_counts"]
+    assert found.selection_["joined"] == JOINED
+    expected = by_category.predict_proba(categories)
+    np.testing.assert_allclose(found.predict_proba(X), expected, atol=1e-4)
+
+
 def test_terms_and_tables_are_of_the_attributes_as_given(model):
     _, X, _ = draw_table()
     kinds = {name: name.rstrip("0123456789") for name in X.columns}
@@ -85,7 +96,7 @@ def test_contributions_sum_to_log_odds(model):
 def odd_rows():
     """Return rows with two indicators of a category on, with none, and with unusual values."""
     _, X, _ = draw_table(rows=6, seed=3)
-    X = X.astype({name: float for name in X.columns[2:]})
+    X = X.astype(dict.fromkeys(X.columns[2:], float))
     X.loc[0, ["soil0", "soil1"]] = 1.0
     X.loc[1, X.columns[2:]] = 0.0
     X.loc[2, X.columns[2:]] = 1.0
