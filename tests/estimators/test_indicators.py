@@ -130,7 +130,7 @@ def test_files_give_the_model_of_memory(model, tmp_path):
     found = DBLClassifier(n=2).fit(tmp_path / "trees.parquet", "tree")
     assert found.selection_["joined"] == JOINED
     assert found.terms_ == model.terms_
-    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X), atol=0.01)
+    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
 def test_parts_give_the_model_of_one(model, monkeypatch):
@@ -147,6 +147,7 @@ def test_parts_give_the_model_of_one(model, monkeypatch):
     _, X, y = draw_table()
     split = DBLClassifier(n=2).fit(X, y)
     assert found == [JOINED]
+    # Rows in parts have another solver, which ends elsewhere within its tolerance.
     np.testing.assert_allclose(split.predict_proba(X), model.predict_proba(X), atol=0.01)
 
 
