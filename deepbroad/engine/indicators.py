@@ -4,11 +4,13 @@ A category that was one-hot encoded has as many columns as values, of which a ro
 on. As one column it has a term where they have many, and passes over the rows take less time.
 """
 
+from functools import partial
+from math import comb
 from operator import add
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource, Source
+from deepbroad.data.source import ArraySource, Block, Source
 from deepbroad.engine.compaction import choose_compact
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.redundancy import CERTAIN_ROWS, MAX_INDICATORS
@@ -19,11 +21,11 @@ from deepbroad.model.unfolding import Unfolding
 
 # Fewer are left as they are: two indicators have a single pair.
 LEAST_MEMBERS = 3
-# Rows in which an indicator and its group were both on if they were independent: with e^-20, it is
-# no chance that there is none, even among all pairs of `MAX_INDICATORS`.
+# By chance, an indicator is on in none of the rows where its group is with e^-20 at most: that is no
+# chance, even among all pairs of `MAX_INDICATORS`.
 CERTAINTY = 20.0
-# Values that are converted at a time: rows times indicators.
-CHUNK = 1 << 22
+# Rows times pairs of indicators that are looked at; more would take ten seconds.
+MAX_WORK = 100_000_000_000
 
 
 def find_indicators(source: Source, threads: Threads) -> Joining | None:
@@ -38,12 +40,13 @@ def find_indicators(source: Source, threads: Threads) -> Joining | None:
     threads : Threads
     """
     columns = list_binary(source.attributes, source.cardinalities)
-    few = len(columns) < LEAST_MEMBERS or source.n_weighted <= CERTAIN_ROWS
-    if few or len(columns) > MAX_INDICATORS:
+    count, rows = len(columns), source.n_weighted
+    if count < LEAST_MEMBERS or rows <= CERTAIN_ROWS:
+        return None
+    if count > MAX_INDICATORS or source.n_rows * comb(count, 2) > MAX_WORK:
         return None
     together = source.reduce(count_together, columns, join=add, threads=threads)
-    on, shared = count_on(together)
-    rows = int(together[-1, -1])
+    on, shared = count_on(together, rows)
     groups = [np.sort(group) for group in group_exclusive(shared, rows)]
     if not groups:
         return None
@@ -64,35 +67,40 @@ def list_binary(attributes: np.ndarray, cardinalities: np.ndarray) -> np.ndarray
 
 
 def count_together(part: ArraySource, columns: np.ndarray, threads: Threads) -> np.ndarray:
-    """Return how many rows of weight have code 1 in both of two columns, (k + 1, k + 1) int64.
-
-    The last row and column are of all rows, whatever their codes.
-    """
-    found = np.zeros((len(columns) + 1,) * 2, np.int64)
-    step = max(1, CHUNK // len(found))
+    """Return how many rows of weight have code 1 in both of two columns, (k, k) int64."""
+    found = np.zeros((len(columns),) * 2, np.int64)
     for block in part.blocks():
-        codes = block.codes[columns]
-        if block.weights is not None:
-            codes = codes[:, block.weights > 0]
-        for begin in range(0, codes.shape[1], step):
-            some = codes[:, begin : begin + step]
-            ones = np.ones((len(found), some.shape[1]), np.float32)
-            ones[:-1] = some == 1
-            # Exact: a block has fewer than 2²⁴ rows.
-            found += (ones @ ones.T).astype(np.int64)
-    return found
+        bits = pack_ones(block, columns)
+
+        def count(first: int, bits: np.ndarray = bits) -> None:
+            both = np.bitwise_count(bits[first] & bits[first:])
+            found[first, first:] += both.sum(axis=1, dtype=np.int64)
+
+        threads.run([partial(count, first) for first in range(len(found))])
+    return np.maximum(found, found.T)
 
 
-def count_on(together: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pack_ones(block: Block, columns: np.ndarray) -> np.ndarray:
+    """Return where rows of weight have code 1, 64 rows to a number."""
+    # Matrix products would be as fast, but BLAS has threads of its own, which wait for each other.
+    rows = len(block.labels)
+    ones = np.zeros((len(columns), -(-rows // 64) * 64), bool)
+    ones[:, :rows] = block.codes[columns] == 1
+    if block.weights is not None:
+        ones[:, :rows] &= block.weights > 0
+    return np.packbits(ones, axis=1).view(np.uint64)
+
+
+def count_on(together: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rarer code of each column, and in how many rows two columns both have it.
 
     `together` is that of `count_together`.
     """
-    rows, ones, both = together[-1, -1], together[-1, :-1], together[:-1, :-1]
+    ones = together.diagonal()
     on = (2 * ones <= rows).astype(np.int64)
     one = on == 1
     # Rows that have code 0 are all others.
-    shared = np.where(one[:, None], both, ones - both)
+    shared = np.where(one[:, None], together, ones - together)
     counts = np.where(one, ones, rows - ones)
     shared = np.where(one, shared, counts[:, None] - shared)
     return on, shared

@@ -75,7 +75,7 @@ def test_indicators_are_those_that_a_loop_over_rows_finds(seed):
     weights = rng.integers(3, size=200).astype(float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indicators, "CERTAIN_ROWS", 10)
-        patch.setattr(indicators, "CHUNK", 500)
+        patch.setattr("deepbroad.data.source.BLOCK_ROWS", 70)
         cardinalities = np.full(len(codes), 2)
         found = find_indicators(source_of(codes, weights, cardinalities=cardinalities), ONE)
     expected = find_naively(codes, weights)
@@ -126,8 +126,10 @@ def test_numbers_of_several_resolutions_and_few_rows_and_many_columns_are_left(m
     assert find_indicators(source_of(columns, attributes=[0, 0, 1, 1, 2]), ONE) is None
     few = np.array(columns)[:, : indicators.CERTAIN_ROWS]
     assert find_indicators(source_of(few), ONE) is None
-    monkeypatch.setattr(indicators, "MAX_INDICATORS", 4)
-    assert find_indicators(source_of(columns), ONE) is None
+    for limit, value in (("MAX_INDICATORS", 4), ("MAX_WORK", 39_999)):
+        with monkeypatch.context() as patch:
+            patch.setattr(indicators, limit, value)
+            assert find_indicators(source_of(columns), ONE) is None
 
 
 def mixed_source(rows=6000, seed=0):
