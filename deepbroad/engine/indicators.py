@@ -21,8 +21,8 @@ from deepbroad.model.unfolding import Unfolding
 
 # Fewer are left as they are: two indicators have a single pair.
 LEAST_MEMBERS = 3
-# By chance, an indicator is on in none of the rows where its group is with e^-20 at most: that is no
-# chance, even among all pairs of `MAX_INDICATORS`.
+# An independent indicator is on in no row where its group is with a probability of e^-20 at most:
+# that does not happen, even among all pairs of `MAX_INDICATORS`.
 CERTAINTY = 20.0
 # Rows times pairs of indicators that are looked at; more would take ten seconds.
 MAX_WORK = 100_000_000_000
