@@ -15,10 +15,11 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.caution import find_caution
 from deepbroad.engine.choice import Choice
-from deepbroad.engine.depth_search import CERTAIN_ROWS, DepthSearch, Found, Tuples
+from deepbroad.engine.depth_search import DepthSearch, Found, Tuples
 from deepbroad.engine.evidence_trial import is_sparse, try_evidence
 from deepbroad.engine.listing import has_many_terms
 from deepbroad.engine.provision import SHORT_HISTORY
+from deepbroad.engine.redundancy import CERTAIN_ROWS
 from deepbroad.engine.refinement import find_factor
 from deepbroad.engine.shortlist import draw_shortlist, draw_tiled
 from deepbroad.engine.strength_search import Trial, deepen

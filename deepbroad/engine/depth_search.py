@@ -17,7 +17,7 @@ from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.provision import SHORT_HISTORY
-from deepbroad.engine.redundancy import find_redundant, list_lean
+from deepbroad.engine.redundancy import CERTAIN_ROWS, find_redundant, list_lean
 from deepbroad.engine.strength_search import StrengthSearch, Trial, deepen
 from deepbroad.engine.validation import ROOM, Validation
 from deepbroad.engine.workload import Workload, count_reached
@@ -43,9 +43,6 @@ EXPECTED_SWEEPS = 8 * 12
 PRECISE_SECONDS = 6.0
 # Where the search begins for tilings: the strength of one, if it had no copies.
 TILED_STRENGTH = 3.0
-# Rows from which tuples that tell no more than their parts are left out: in fewer, that may be
-# chance, and all tuples are cheap.
-CERTAIN_ROWS = 3_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """From a source of code columns to a plan and a source of group codes."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import comb
@@ -43,8 +44,8 @@ class Planner:
     source : Source
         Rows of code columns.
     terms : Terms
-    compact : bool
-        Whether terms may have compact tables.
+    compact : bool or mapping from term to Group
+        Whether terms may have compact tables; or those that have, and their groups.
     min_count : float
         Joint values of less weight have no cell of their own in these.
     small : int, optional
@@ -58,7 +59,7 @@ class Planner:
         source: Source,
         terms: Terms,
         *,
-        compact: bool = True,
+        compact: bool | Mapping[int, Group] = True,
         min_count: float = 1,
         threads: Threads | None = None,
         small: int | None = None,
@@ -67,19 +68,26 @@ class Planner:
         threads = threads or Threads(1)
         self._rows = -(-source.n_rows // evaluations)
         self.source, self.terms, self.threads = source, terms, threads
+        if isinstance(compact, Mapping):
+            self._compact = dict(compact)
+        else:
+            self._compact = self._observe_compact(min_count, small) if compact else {}
         is_compact = np.zeros(len(terms), bool)
-        if compact:
-            is_compact = choose_compact(terms, source, threads, small)
-        chosen = np.flatnonzero(is_compact).tolist()
-        columns = [terms.tuple(term) for term in chosen]
-        found: list[KeyWeights] = []
-        if chosen:
-            found = source.reduce(weigh_part, columns, join=join_weights, threads=threads)
-        tuples = frequent_tuples(columns, terms.cardinalities, found, min_count)
-        self._compact = dict(zip(chosen, tuples, strict=True))
+        is_compact[list(self._compact)] = True
         self._dense = terms.members[~is_compact]
         self._used = np.unique(self._dense[self._dense != NONE])
         self._sample = sample_codes(source)
+
+    def _observe_compact(self, min_count: float, small: int | None) -> dict[int, Group]:
+        """Return the groups of the terms that had better be compact, with what rows show."""
+        terms, threads = self.terms, self.threads
+        chosen = np.flatnonzero(choose_compact(terms, self.source, threads, small)).tolist()
+        columns = [terms.tuple(term) for term in chosen]
+        found: list[KeyWeights] = []
+        if chosen:
+            found = self.source.reduce(weigh_part, columns, join=join_weights, threads=threads)
+        tuples = frequent_tuples(columns, terms.cardinalities, found, min_count)
+        return dict(zip(chosen, tuples, strict=True))
 
     def single(self) -> Plan:
         """Return the plan with one table per term."""

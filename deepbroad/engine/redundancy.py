@@ -22,6 +22,9 @@ MAX_INDICATORS = 2_000
 MAX_PAIRS = 2_000
 # Values of an attribute that is looked at: of larger ones, rows show too few joint values to tell.
 MAX_VALUES = 256
+# Rows from which what none of them has is taken for impossible: in fewer, it may be chance, and all
+# tuples are cheap.
+CERTAIN_ROWS = 3_000
 
 
 def find_redundant(source: ArraySource) -> np.ndarray:

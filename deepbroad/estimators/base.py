@@ -33,6 +33,7 @@ from deepbroad.estimators.parameters import (
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.kernels.threads import Threads, thread_count
+from deepbroad.model.indicators import Joining
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
 
@@ -120,7 +121,9 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
                 min_count=self._cell_count,
             )
             tables = self._fit_tables(training, prepared)
-            self._frequencies = Frequencies.of(prepared.source, threads)
+            del training
+            tables = prepared.unfold(tables, threads)
+            self._frequencies = Frequencies.of(prepared.rows, threads)
         self._keep(prepared.labels, prepared.encoding, tables)
         scores = prepared.provision.scores
         self.term_gains_ = None if scores is None else scores.gain
@@ -212,8 +215,13 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         labels, encoding, raw = rows.read(wants, threads)
         del rows
         coded = Coded(raw, encoding, n, limit, reset, threads)
+        joining = self._find_joining(coded)
+        given = None if joining is None else raw
+        if joining is not None:
+            coded = coded.joined(joining)
+            n, limit = coded.depth, coded.limit
         terms, structure = self._choose_terms(coded)
-        source = raw.convert(merge_part, threads=threads)
+        source = coded.source.convert(merge_part, threads=threads)
         del raw, coded
         wish = Wish(
             n,
@@ -226,7 +234,13 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             in_batches=self._in_batches,
         )
         provision = provide(source, wish, limit, threads)
-        return Prepared(labels, encoding, source, provision, n, structure)
+        return Prepared(
+            labels, encoding, source, provision, n, structure, joining=joining, given=given
+        )
+
+    def _find_joining(self, coded: Coded) -> Joining | None:
+        """Return which attributes the fit takes as one category, None to leave all as they are."""
+        return None
 
     def _read_depth(self, n_features: int) -> int:
         """Return how many attributes a tuple joins; ValueError for more than there are."""

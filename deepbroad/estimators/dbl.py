@@ -9,6 +9,7 @@ import numpy as np
 from deepbroad.engine.automatic import DEPTHS
 from deepbroad.engine.choice import Choice
 from deepbroad.engine.chosen import Chosen
+from deepbroad.engine.indicators import find_indicators
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.training import Training
 from deepbroad.engine.weight_unit import choose_model
@@ -24,6 +25,7 @@ from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.selection import describe_choice, warn_of_time
 from deepbroad.estimators.streamed_discriminative import StreamedDiscriminative
 from deepbroad.model.family import Family
+from deepbroad.model.indicators import Joining
 from deepbroad.model.loss import LOG_LOSS
 from deepbroad.model.resolutions import LevelledTerms, choose_levels
 from deepbroad.model.strengths import Strengths
@@ -156,11 +158,12 @@ class DBLClassifier(StreamedDiscriminative):
         "tiled" if triples are tilings of the most telling attributes (see Notes),
         "factor" of the best trial's that all strengths were multiplied by (below 1 where trials had
         only some of the rows, above it where rows are too few to tell), its held-out log loss
-        "loss", the "trials" with the same, how many tuples were "shortlisted" of the orders whose
-        tuples are too many for the time or memory, how many of an order were left out as
-        "redundant" (indicators of one category, an attribute that follows from another: such
-        tuples tell no more than their parts), and "skipped" depths with the reason. None where
-        nothing was chosen.
+        "loss", the "trials" with the same, the attributes that were "joined": lists of indicators
+        that the choice and the fit took as one category (tuples then join categories, and `terms_`
+        has their indicators), how many tuples were "shortlisted" of the orders whose tuples are too
+        many for the time or memory, how many of an order were left out as "redundant" (an attribute
+        that follows from another: such tuples tell no more than their parts), and "skipped" depths
+        with the reason. None where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str
@@ -347,6 +350,15 @@ class DBLClassifier(StreamedDiscriminative):
         nested = self._has_all_orders if self.bins == "auto" else self.bins == "nested"
         return choose_levels(n_rows, 1)[0] if nested else 0
 
+    def _find_joining(self, coded: Coded) -> Joining | None:
+        # Tables unfold to the same scores where cells that no row reaches score 0.
+        backs_off = self._is_automatic and self._has_all_orders and self.shrink_to == "zero"
+        if not backs_off or self.terms is not None or self.min_count > 1:
+            return None
+        joining = find_indicators(coded.source, coded.threads)
+        least = 2 if isinstance(self.n, str) else coded.depth
+        return None if joining is None or joining.n_attributes < least else joining
+
     def _find_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
         source, encoding, n = coded.source, coded.encoding, coded.depth
         plain = not self._has_all_orders and len(encoding.columns) == len(encoding.names)
@@ -418,4 +430,5 @@ class DBLClassifier(StreamedDiscriminative):
 
     def _describe_structure(self, prepared: Prepared) -> None:
         choice = prepared.structure
-        self.selection_ = describe_choice(choice) if isinstance(choice, Choice) else None
+        is_choice = isinstance(choice, Choice)
+        self.selection_ = describe_choice(choice, prepared.joined_names) if is_choice else None

@@ -189,15 +189,13 @@ class DiscriminativeClassifier(TableClassifier):
         """Return the model of the previous fit to start from, if its cells mean the same."""
         if not self.warm_start or not hasattr(self, "_scorer"):
             return None
-        previous = self._scorer.model
         if (
             np.array_equal(self._labels.classes, prepared.labels.classes)
             and self._encoding.to_dict() == prepared.encoding.to_dict()
-            and previous.has_terms_of(prepared.plan)
+            and (previous := prepared.fold(self._scorer.model)) is not None
         ):
             # Scores as the loss has them; a model that was only counted has log odds.
-            temperature = getattr(self, "temperature_", 1.0)
-            return previous.reordered(prepared.plan).scaled(1.0 / temperature)
+            return previous.scaled(1.0 / getattr(self, "temperature_", 1.0))
         warnings.warn(
             "warm_start: the attributes' values, the classes or the tuples changed since the last "
             "fit (a model that scores by counts has tuples of its own), so this fit starts afresh.",

@@ -7,13 +7,17 @@ from deepbroad.engine.choice import Choice
 from deepbroad.engine.strength_search import Trial
 
 
-def describe_choice(choice: Choice) -> dict[str, Any]:
-    """Return the chosen model, all that was tried and what was not, as plain data."""
+def describe_choice(choice: Choice, joined: list[list[str]]) -> dict[str, Any]:
+    """Return the chosen model, all that was tried and what was not, as plain data.
+
+    `joined` has the names of attributes that were taken as one.
+    """
     return {
         **_describe_trial(choice.best),
         "alpha": [float(choice.factor * alpha) for alpha in choice.best.strengths.by_order],
         "factor": float(choice.factor),
         "trials": [_describe_trial(trial) for trial in choice.trials],
+        "joined": joined,
         "shortlisted": {
             str(order): len(tuples)
             for order, tuples in choice.among.items()

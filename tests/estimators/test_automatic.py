@@ -17,6 +17,7 @@ from deepbroad.engine import automatic, depth_search, validation
 from tests.estimators.tables import categorical_table, mixed_table
 
 KEYS = {"n", "alpha", "growth", "adapted", "by_counts", "tiled", "loss", "passes"}
+MORE = {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +56,7 @@ def wide_table():
 
 def test_the_selection_says_what_was_tried_and_why_not_more(model):
     chosen = model.selection_
-    assert set(chosen) == KEYS | {"trials", "skipped", "shortlisted", "redundant", "factor"}
+    assert set(chosen) == KEYS | MORE
     assert chosen["factor"] > 0
     assert chosen["n"] in (1, 2, 3)
     assert len(chosen["alpha"]) == chosen["n"]
