@@ -22,7 +22,7 @@ def places(levels):
     """
     found = []
     for level in range(1, levels + 1):
-        if level <= 5:
+        if level <= 6:
             found += [(level - 2, 0.25), (level - 2, 0.75), (level - 1, 0.5)]
         found.append((level, 0.0))
     return [place for place in found if place[0] > 0]
@@ -97,7 +97,10 @@ def levelled_tuples(attributes, cardinalities, order, levels, among=None):
         deepest = max(level for level, _ in known_places(most))
         # Beyond pairs, no cut is finer than those of the finest level.
         every = places(deepest if order <= 2 else min(levels, deepest))
-        for place in [place for place in every if place[0] <= levels]:
+        # Shifted ones have cuts of level 5 at most: of a half, a level finer, of a quarter two.
+        finer = {0.0: -9, 0.5: 1, 0.25: 2, 0.75: 2}
+        free = [place for place in every if place[0] + finer[place[1]] <= 5]
+        for place in [place for place in free if place[0] <= levels]:
             columns = tuple(column_at(own, place) for own in owned)
             if all(cardinalities[c] > 1 for c in columns):
                 found[columns] = min(place[0], found.get(columns, place[0]))

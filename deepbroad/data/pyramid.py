@@ -17,7 +17,7 @@ from deepbroad.data.cuts import midpoints
 
 # Shifted bins have their cuts among those of this level. What finer bins add is little, and where
 # their cuts lie matters less.
-SHIFTED_LEVELS = 5
+SHIFTED_LEVELS = 6
 
 
 class Place(NamedTuple):
@@ -25,6 +25,11 @@ class Place(NamedTuple):
 
     level: int
     quarters: int
+
+    @property
+    def cut_level(self) -> int:
+        """The level that has all cuts of these bins."""
+        return self.level + (0, 2, 1, 2)[self.quarters]
 
 
 @cache

@@ -7,35 +7,27 @@ rows; their strengths are searched for, each search starting where the one befor
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from math import comb, inf
+from math import comb
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.caution import find_caution
 from deepbroad.engine.choice import Choice
-from deepbroad.engine.estimate import estimate_fit, refuse
+from deepbroad.engine.depth_search import DepthSearch, Found, Tuples
 from deepbroad.engine.evidence_trial import is_sparse, try_evidence
-from deepbroad.engine.footprint import Footprint
-from deepbroad.engine.listing import has_many_terms, list_terms
-from deepbroad.engine.planning import Planner
+from deepbroad.engine.listing import has_many_terms
 from deepbroad.engine.provision import SHORT_HISTORY
-from deepbroad.engine.redundancy import CERTAIN_ROWS, find_redundant, list_lean
+from deepbroad.engine.redundancy import CERTAIN_ROWS
 from deepbroad.engine.refinement import find_factor
-from deepbroad.engine.shortlist import draw_shortlist
-from deepbroad.engine.strength_search import StrengthSearch, Trial, deepen
-from deepbroad.engine.validation import ROOM, Validation, draw_folds
-from deepbroad.engine.workload import Workload, count_reached
+from deepbroad.engine.shortlist import draw_shortlist, draw_tiled
+from deepbroad.engine.strength_search import Trial, deepen
+from deepbroad.engine.validation import draw_folds
 from deepbroad.kernels.threads import Threads
-from deepbroad.model.cost import TYPICAL
 from deepbroad.model.family import Family
-from deepbroad.model.plan import Plan
-from deepbroad.model.resolutions import LevelledTerms, Resolutions
+from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.strengths import Strengths
-from deepbroad.solvers import LBFGS
 
 logger = logging.getLogger("deepbroad")
 
@@ -47,19 +39,9 @@ MAX_ROWS = 30_000
 # it takes.
 MAX_REFINED = 1_000_000
 ROW_VECTORS = 6
-# Of the memory limit, for what dual ascent keeps of the rows of folds.
-SHARE_OF_ROOM = 0.25
 # Where the searches start: how strengths grow by level (bins half as wide hold half of the
 # variance).
 GROWTH = 2.0
-# Trials at most, by depth.
-MOST_TRIALS = (12, 20, 12)
-# Trials and passes of each that a depth is given time for before it is begun.
-EXPECTED_PASSES = 8 * 25
-# Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
-# strengths untried (pendigits). Coarse ones tell strengths apart less well
-# (segment, letter).
-PRECISE_SECONDS = 6.0
 # Share by which a deeper model must be better to be worth its tables, and for the next to be tried.
 WORTH = 1e-3
 # Share by which cells that score by their counts must be better.
@@ -72,21 +54,10 @@ PROMISE = 0.05
 SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
 SHORTLIST_ROWS = (1_000, 3_000)
-
-
-class _Found(NamedTuple):
-    """What a search at one depth found, with which tuples."""
-
-    search: StrengthSearch
-    trial: Trial
-    levelled: LevelledTerms
-    validation: Validation
-    shortlists: dict[int, np.ndarray]
-    lean: dict[int, np.ndarray]
-
-    def gain_over(self, other: "_Found | None") -> float:
-        """Return by which share its loss is lower."""
-        return inf if other is None else 1.0 - self.trial.loss / max(other.trial.loss, 1e-12)
+# The order of tuples that are tiled, and the rows from which that is tried: in fewer, no cell of
+# several numbers has neighbours enough.
+TILED_ORDER = 3
+TILED_ROWS = 3_000
 
 
 class Automatic:
@@ -139,28 +110,75 @@ class Automatic:
         self.smoothing, self.min_count = smoothing, min_count
         self.memory_limit, self.history = memory_limit, history
         self.time_limit, self.seed = time_limit, seed
-        self.deadline = perf_counter() + time_limit
-        self.resolutions = Resolutions(source.attributes, source.cardinalities)
-        self.depths = [depth for depth in depths if depth <= self.resolutions.n_attributes]
-        self.least = min(least, self.depths[-1])
         random = np.random.default_rng(seed)
         self.sample = source.draw(MAX_ROWS, random)
         self.held = draw_folds(self.sample, random)
+        self.search = DepthSearch(
+            source,
+            self.sample,
+            self.held,
+            family,
+            exact=exact,
+            among=among,
+            smoothing=smoothing,
+            min_count=min_count,
+            memory_limit=memory_limit,
+            time_limit=time_limit,
+            history=history,
+            threads=threads,
+        )
+        self.n_attributes = self.search.resolutions.n_attributes
+        self.depths = [depth for depth in depths if depth <= self.n_attributes]
+        self.least = min(least, self.depths[-1])
+        self.trials: list[Trial] = []
+        self.skipped: dict[int, str] = {}
+        self.is_cut_short = False
 
     def choose(self) -> Choice:
         """Try the depths one after the other, and return the best model."""
-        best: _Found | None = None
-        trials: list[Trial] = []
-        skipped: dict[int, str] = {}
-        is_cut_short = False
+        best = self._search_depths()
+        counted = self._count(best)
+        self.is_cut_short |= counted == "time"
+        if isinstance(counted, Choice):
+            depth = counted.best.depth
+            skipped = {deeper: why for deeper, why in self.skipped.items() if deeper > depth}
+            return replace(counted, skipped=skipped, is_cut_short=self.is_cut_short)
+        strength = best.strength
+        factor = find_caution(best.validation, strength, best.trial.loss, self.search.deadline)
+        factor *= self._refine(best.levelled, strength)
+        return Choice(
+            best.levelled,
+            strength * factor,
+            best.trial,
+            self.trials,
+            self.skipped,
+            factor,
+            self.is_cut_short,
+            best.tuples.among,
+            self._count_left_out(best.tuples.lean),
+            best.tuples.tiled,
+        )
+
+    def _search_depths(self) -> Found:
+        """Return the best of what is found at the depths."""
+        best: Found | None = None
         strengths = Strengths((), GROWTH)
         shortlists: dict[int, np.ndarray] = {}
         if self.least > self.depths[0]:
             # Refuses at once what would not fit, and not after the search at lower depths.
-            self._list(self.least, self._lean(self.least, {}), min(self.history, SHORT_HISTORY))
+            lean = self.search.list_lean(self.least, {})
+            self.search.list_terms(self.least, Tuples(lean=lean), min(self.history, SHORT_HISTORY))
         for depth in self.depths:
+            if depth == TILED_ORDER and best is not None:
+                tiled = self._search_tilings(best, strengths)
+                if tiled is not None and tiled.gain_over(best) > WORTH:
+                    gain = tiled.gain_over(best)
+                    best = tiled
+                    if gain > PROMISE:
+                        self.skipped[depth] = f"tilings gained {gain:.1%}"
+                        break
             is_first = depth == self.depths[0]
-            found = self._search(
+            found = self.search.run(
                 depth, strengths, shortlists, forced=is_first or depth == self.least
             )
             if isinstance(found, str) and depth < self.least:
@@ -168,13 +186,10 @@ class Automatic:
             if isinstance(found, str):
                 found = self._search_shortlist(depth, strengths, shortlists) or found
             if isinstance(found, str):
-                skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
+                self.skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
                 break
-            trial, shortlists = found.trial, found.shortlists
-            trials += found.search.trials
-            is_cut_short |= found.search.is_cut_short
-            logger.info("n=%d: held-out loss %.5f, %s", depth, trial.loss, trial.strengths)
-            strengths = trial.strengths
+            self._note(found)
+            shortlists, strengths = found.tuples.shortlists, found.trial.strengths
             if depth < self.least:
                 continue
             gain = found.gain_over(best)
@@ -182,31 +197,35 @@ class Automatic:
                 best = found
             if gain < PROMISE:
                 reason = f"n={depth} gained {gain:.1%}"
-                skipped |= {deeper: reason for deeper in self.depths if deeper > depth}
+                self.skipped |= {deeper: reason for deeper in self.depths if deeper > depth}
                 break
         if best is None:
             raise AssertionError("the first depth is always tried")
-        counted = self._count(best, trials)
-        is_cut_short |= counted == "time"
-        if isinstance(counted, Choice):
-            skipped = {depth: why for depth, why in skipped.items() if depth > counted.best.depth}
-            return replace(counted, skipped=skipped, is_cut_short=is_cut_short)
-        strength = self._strength(best.trial, best.levelled, best.validation)
-        factor = find_caution(best.validation, strength, best.trial.loss, self.deadline)
-        factor *= self._refine(best.levelled, strength)
-        return Choice(
-            best.levelled,
-            strength * factor,
-            best.trial,
-            trials,
-            skipped,
-            factor,
-            is_cut_short,
-            best.shortlists | best.lean,
-            self._count_left_out(best.lean),
-        )
+        return best
 
-    def _count(self, best: _Found, trials: list[Trial]) -> Choice | str:
+    def _note(self, found: Found) -> None:
+        """Keep what was tried."""
+        trial = found.trial
+        self.trials += found.search.trials
+        self.is_cut_short |= found.search.is_cut_short
+        logger.info("n=%d: held-out loss %.5f, %s", trial.depth, trial.loss, trial.strengths)
+
+    def _search_tilings(self, best: Found, strengths: Strengths) -> Found | None:
+        """Return what is found with tilings of the most telling attributes beside lower orders."""
+        if self.exact or self.among is not None or self.sample.n_rows < TILED_ROWS:
+            return None
+        tuples = draw_tiled(
+            self.sample, self.held[0], TILED_ORDER, self.search.redundant, self.threads
+        )
+        if not len(tuples) or self.search.is_late:
+            return None
+        found = self.search.run(TILED_ORDER, strengths, best.tuples.shortlists, tiled=tuples)
+        if isinstance(found, str):
+            return None
+        self._note(found)
+        return found
+
+    def _count(self, best: Found) -> Choice | str:
         """Return the model whose cells score by their counts, or why it is not taken.
 
         If it is tried, that is added to the trials.
@@ -218,13 +237,12 @@ class Automatic:
             return "rows"
         while depth > 1 and has_many_terms(self.source, depth):
             depth -= 1
-        lean = self._lean(depth, {})
+        lean = self.search.list_lean(depth, {})
         try:
-            levelled = self._list(depth, lean, self.history)
+            levelled = self.search.list_terms(depth, Tuples(lean=lean), self.history)
         except MemoryError:
             return "memory"
-        room = min(ROOM, SHARE_OF_ROOM * self.memory_limit)
-        if not is_sparse(self.source, levelled.terms, room):
+        if not is_sparse(self.source, levelled.terms, self.search.room):
             return "rows"
         strengths = deepen(best.trial.strengths, levelled, depth)
         trial = try_evidence(
@@ -234,41 +252,41 @@ class Automatic:
             self.held,
             strengths,
             smoothing=self.smoothing,
-            deadline=self.deadline,
+            deadline=self.search.deadline,
             seed=self.seed,
             threads=self.threads,
         )
         if isinstance(trial, str):
             return trial
-        trials.append(trial)
+        self.trials.append(trial)
         if trial.loss > best.trial.loss * (1.0 - WORTH_COUNTING):
             return "loss"
         strength = strengths.per_term(levelled)
         left_out = self._count_left_out(lean)
-        return Choice(levelled, strength, trial, trials, among=lean, redundant=left_out)
+        return Choice(levelled, strength, trial, self.trials, among=lean, redundant=left_out)
 
     def _count_left_out(self, lean: dict[int, np.ndarray]) -> dict[int, int]:
         """Return how many tuples of each order were left out."""
-        return {k: comb(self.resolutions.n_attributes, k) - len(lean[k]) for k in lean}
+        return {k: comb(self.n_attributes, k) - len(lean[k]) for k in lean}
 
     def _search_shortlist(
         self, depth: int, strengths: Strengths, shortlists: dict[int, np.ndarray]
-    ) -> _Found | None:
+    ) -> Found | None:
         """Return what is found with the most telling tuples of a depth, if there is time."""
-        attributes = self.resolutions.n_attributes
+        attributes = self.n_attributes
         rows = SHORTLIST_ROWS[0 if depth <= 2 else 1]
         if self.among is not None or self.sample.n_rows <= rows:
             return None
         for per_attribute in SHORTLISTS:
             count = int(per_attribute * attributes)
             is_short = 0 < count <= MOST_SHORTLISTED * comb(attributes, depth)
-            if not is_short or perf_counter() > self.deadline:
+            if not is_short or self.search.is_late:
                 return None
             tuples = draw_shortlist(self.sample, self.held[0], depth, count, self.threads)
             if not len(tuples):
                 return None
-            found = self._search(depth, strengths, shortlists | {depth: tuples})
-            if isinstance(found, _Found):
+            found = self.search.run(depth, strengths, shortlists | {depth: tuples})
+            if isinstance(found, Found):
                 return found
         return None
 
@@ -295,103 +313,3 @@ class Automatic:
             random=np.random.default_rng(self.seed),
             threads=self.threads,
         )
-
-    def _search(
-        self,
-        depth: int,
-        start: Strengths,
-        shortlists: dict[int, np.ndarray],
-        *,
-        forced: bool = False,
-    ) -> _Found | str:
-        """Return what a search at a depth found, or why it was not begun."""
-        if not forced and depth not in shortlists and has_many_terms(self.source, depth):
-            return "too many tuples"
-        lean = self._lean(depth, shortlists)
-        if not forced and depth in lean and not len(lean[depth]):
-            return "no tuple tells more than its parts"
-        try:
-            # One that was asked for may do with a shorter history.
-            history = min(self.history, SHORT_HISTORY) if forced else self.history
-            levelled = self._list(depth, shortlists | lean, history)
-        except MemoryError:
-            if forced:
-                raise
-            return "memory"
-        start = deepen(start, levelled, depth)
-        planner = Planner(
-            self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
-        )
-        plan = planner.cheapest()
-        estimate = estimate_fit(
-            self.sample, plan, history=self.history, n_threads=self.threads.count
-        )
-        needed = EXPECTED_PASSES * len(self.held) * estimate.seconds_per_pass
-        if not forced and perf_counter() + needed > self.deadline:
-            return "time"
-        validation = Validation(
-            self.sample,
-            plan,
-            self.family.shared_out(levelled.shares, 0.0),
-            self.held,
-            smoothing=self.smoothing,
-            min_count=self.min_count,
-            threads=self.threads,
-            room=min(ROOM, SHARE_OF_ROOM * self.memory_limit),
-        )
-        if depth == self.depths[0]:
-            # The first passes of all may have kernels to compile, which is no part of a choice.
-            validation.loss(start.per_term(levelled), LBFGS(max_iter=1))
-            self.deadline = perf_counter() + self.time_limit
-        most = MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1]
-        search = StrengthSearch(
-            validation,
-            levelled,
-            most=most,
-            deadline=self.deadline,
-            rows=self.source.n_weighted,
-            precise=self._is_cheap(plan),
-        )
-        return _Found(search, search.run(start), levelled, validation, shortlists, lean)
-
-    def _is_cheap(self, plan: Plan) -> bool:
-        """Tell whether there is time for precise fits: by counts, so on any machine the same."""
-        each = Workload.of(self.sample, plan, solved=True).seconds(TYPICAL, 1)
-        return EXPECTED_PASSES * len(self.held) * each <= PRECISE_SECONDS
-
-    def _lean(self, depth: int, shortlists: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """Return the tuples of those orders of which some tell no more than their parts.
-
-        Models without all lower orders need these all the same.
-        """
-        is_given = self.exact or self.among is not None
-        few = self.sample.n_rows <= CERTAIN_ROWS
-        if is_given or few or depth == 1 or has_many_terms(self.source, depth):
-            return {}
-        orders = [order for order in range(2, depth + 1) if order not in shortlists]
-        lean = {order: list_lean(self._redundant, order) for order in orders}
-        attributes = self.resolutions.n_attributes
-        return {k: tuples for k, tuples in lean.items() if len(tuples) < comb(attributes, k)}
-
-    @cached_property
-    def _redundant(self) -> np.ndarray:
-        return find_redundant(self.sample)
-
-    def _list(self, depth: int, among: dict[int, np.ndarray], history: int) -> LevelledTerms:
-        """Return the terms of a depth; MemoryError if no fit of so many would fit."""
-        limit = self.memory_limit
-        chosen = among or self.among
-        levelled = list_terms(self.source, depth, exact=self.exact, among=chosen, limit=limit)
-        reached = count_reached(self.source, levelled.terms)
-        needed = Footprint.bare(self.source, levelled.terms, reached).total(history)
-        # Single attributes are for the provision of the fit to judge: nothing is less.
-        if depth > 1 and needed > limit:
-            raise refuse(needed, int(limit), {})
-        return levelled
-
-    @staticmethod
-    def _strength(trial: Trial, levelled: LevelledTerms, validation: Validation) -> np.ndarray:
-        """Return the strengths of a trial by term; adapted ones follow the mean of its folds."""
-        strength = trial.strengths.per_term(levelled)
-        variances = np.mean([fold.variances() for fold in validation.folds], axis=0)
-        return strength * trial.adaptation.factors(variances, levelled.terms.orders)

@@ -36,6 +36,9 @@ class Choice:
     redundant : dict from order to int
         How many tuples of those orders were left out since they tell no more than their parts; any
         other order of `among` has a shortlist.
+    tiled : ndarray of shape (m, order) or None
+        The tuples of attributes whose numbers have tilings (`deepbroad.model.tiling`); their order
+        has no others.
     """
 
     levelled: LevelledTerms
@@ -47,6 +50,7 @@ class Choice:
     is_cut_short: bool = False
     among: dict[int, np.ndarray] = field(default_factory=dict)
     redundant: dict[int, int] = field(default_factory=dict)
+    tiled: np.ndarray | None = None
 
 
 def scores_by_counts(structure: Any) -> bool:

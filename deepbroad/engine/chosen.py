@@ -21,6 +21,7 @@ class Chosen:
     is_cut_short: bool
     among: dict[int, np.ndarray] = field(default_factory=dict)
     redundant: dict[int, int] = field(default_factory=dict)
+    tiled: np.ndarray | None = None
 
     @classmethod
     def of(cls, choice: Choice) -> "Chosen":
@@ -34,6 +35,7 @@ class Chosen:
             choice.is_cut_short,
             choice.among,
             choice.redundant,
+            choice.tiled,
         )
 
     def restore(self, levelled: LevelledTerms) -> Choice:
@@ -51,4 +53,5 @@ class Chosen:
             self.is_cut_short,
             self.among,
             self.redundant,
+            self.tiled,
         )

@@ -20,11 +20,13 @@ def list_terms(
     *,
     exact: bool,
     among: Mapping[int, np.ndarray] | None = None,
+    tiled: np.ndarray | None = None,
     limit: float = inf,
 ) -> LevelledTerms:
     """Return the terms of a depth, numbers at as many levels as the rows of a source bear.
 
-    MemoryError if the list alone takes more than `limit` bytes, or more than anyone has.
+    Of the order of those that are `tiled` there are no others. MemoryError if the list alone takes
+    more than `limit` bytes, or more than anyone has.
     """
     chosen = dict(among or {})
     if exact:
@@ -32,14 +34,14 @@ def list_terms(
     rows = source.n_weighted
     resolutions = Resolutions(source.attributes, source.cardinalities, rows)
     levels = choose_levels(rows, depth)
-    count = resolutions.count_terms(levels) if among is None else 0
+    count = resolutions.count_terms(levels) if among is None and tiled is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
         raise MemoryError(
             f"Tuples of up to n={depth} attributes number {count:,}, and their list alone is too "
             "long for the memory that there is. Lower n, use fewer columns, restrict the tuples "
             "with `terms`, or raise memory_limit."
         )
-    return resolutions.terms(levels, chosen)
+    return resolutions.terms(levels, chosen, tiled)
 
 
 def has_many_terms(source: Source, depth: int) -> bool:

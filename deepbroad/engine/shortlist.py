@@ -20,6 +20,8 @@ MAX_SCORED = 50_000
 ROW_BUDGET = 300_000_000
 # Bins of a number, as a power of two, that show whether a tuple is worth its table.
 MAX_LEVEL = 3
+# Attributes whose tuples are tiled.
+TILED_ATTRIBUTES = 6
 
 
 def draw_shortlist(
@@ -42,6 +44,50 @@ def draw_shortlist(
         Of all tuples that tell anything beyond their parts. Of many attributes, only those that
         tell most by themselves are looked at.
     """
+    scorer = _score_others(source, held, order, threads)
+    candidates = np.sort(np.argsort(-scorer.column_relevance, kind="stable")[: _most(order)])
+    tuples = candidates[list_tuples(len(candidates), order)]
+    gain = scorer.score(tuples).gain
+    best = np.argsort(-gain, kind="stable")[:count]
+    return tuples[np.sort(best[gain[best] > 0])]
+
+
+def draw_tiled(
+    source: ArraySource, held: np.ndarray, order: int, redundant: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return the tuples of the attributes that tell most, by themselves and in pairs.
+
+    Parameters
+    ----------
+    source, held, order
+        As for `draw_shortlist`.
+    redundant : ndarray of shape (a, a), bool
+        Pairs that no tuple is to have.
+
+    Returns
+    -------
+    ndarray of shape (k, order), int64
+        Those with two numbers at least: others have nothing to shift against each other.
+    """
+    scorer = _score_others(source, held, 2, threads)
+    relevance = scorer.column_relevance
+    candidates = np.sort(np.argsort(-relevance, kind="stable")[: _most(2)])
+    pairs = candidates[list_tuples(len(candidates), 2)]
+    gain = np.where(redundant[pairs[:, 0], pairs[:, 1]], 0.0, scorer.score(pairs).gain)
+    told = np.maximum(relevance, 0.0)
+    for side in pairs.T:
+        np.add.at(told, side, np.maximum(gain, 0.0))
+    best = np.sort(np.argsort(-told, kind="stable")[:TILED_ATTRIBUTES])
+    tuples = best[list_tuples(len(best), order)] if len(best) >= order else np.empty((0, order))
+    tuples = tuples.astype(np.int64)
+    is_number = np.diff(Resolutions(source.attributes, source.cardinalities).firsts) > 1
+    first, second = np.triu_indices(order, 1)
+    is_lean = ~redundant[tuples[:, first], tuples[:, second]].any(axis=1)
+    return tuples[is_lean & (is_number[tuples].sum(axis=1) > 1)]
+
+
+def _score_others(source: ArraySource, held: np.ndarray, order: int, threads: Threads) -> Scorer:
+    """Return what scores tuples of attributes on the rows that are not held out."""
     rest = np.ones(source.n_rows, bool)
     rest[held] = False
     resolutions = Resolutions(source.attributes, source.cardinalities)
@@ -50,12 +96,7 @@ def draw_shortlist(
     n_tuples = min(comb(len(columns), order), MAX_SCORED)
     drawn = sample_rows(source.take(np.flatnonzero(rest)), n_tuples, ROW_BUDGET)
     sample = Sample(drawn.codes[columns], drawn.labels, drawn.weights, drawn.n_classes)
-    scorer = Scorer(sample, source.cardinalities[columns], threads=threads)
-    candidates = np.sort(np.argsort(-scorer.column_relevance, kind="stable")[: _most(order)])
-    tuples = candidates[list_tuples(len(candidates), order)]
-    gain = scorer.score(tuples).gain
-    best = np.argsort(-gain, kind="stable")[:count]
-    return tuples[np.sort(best[gain[best] > 0])]
+    return Scorer(sample, source.cardinalities[columns], threads=threads)
 
 
 def _most(order: int) -> int:

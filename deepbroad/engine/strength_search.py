@@ -58,6 +58,8 @@ class Trial:
     by_counts : bool
         Whether cells score by their counts (`deepbroad.model.evidence`); strengths are then those
         that learned scores would have.
+    tiled : bool
+        Whether the tuples of its deepest order are tilings (`deepbroad.model.tiling`).
     """
 
     strengths: Strengths
@@ -65,6 +67,7 @@ class Trial:
     loss: float
     passes: int
     by_counts: bool = False
+    tiled: bool = False
 
     @property
     def depth(self) -> int:
@@ -88,6 +91,8 @@ class StrengthSearch:
         Rows of the source.
     precise : bool
         Whether fits end by a tolerance that becomes smaller with the loss, which takes longer.
+    tiled : bool
+        Whether the deepest order has tilings, for the record.
     """
 
     def __init__(
@@ -99,9 +104,10 @@ class StrengthSearch:
         deadline: float,
         rows: float,
         precise: bool = True,
+        tiled: bool = False,
     ) -> None:
         self._validation, self._levelled = validation, levelled
-        self._precise = precise
+        self._precise, self._tiled = precise, tiled
         self._least = max(LEAST, LEAST_ROWS / rows)
         self._most, self._deadline = most, deadline
         self._solver = SOLVER
@@ -174,7 +180,7 @@ class StrengthSearch:
         before = self._validation.passes
         found = loss()
         passes = self._validation.passes - before
-        trial = Trial(strengths, adaptation, found, passes)
+        trial = Trial(strengths, adaptation, found, passes, tiled=self._tiled)
         self.trials.append(trial)
         return trial
 

@@ -47,6 +47,7 @@ def _describe_trial(trial: Trial) -> dict[str, Any]:
         "growth": float(trial.strengths.growth),
         "adapted": trial.adaptation.power > 0,
         "by_counts": trial.by_counts,
+        "tiled": trial.tiled,
         "loss": float(trial.loss),
         "passes": trial.passes,
     }

@@ -10,6 +10,7 @@ import numpy as np
 from deepbroad.data.pyramid import Place, count_levels, list_places
 from deepbroad.model.generative import partition_weights
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
+from deepbroad.model.tiling import list_shifts, tiling_level
 
 # Bins of a number at most, as a power of two, in tuples of one, two and three attributes or more.
 MAX_LEVELS = (8, 5, 3)
@@ -21,6 +22,8 @@ CELL_BITS = 2.0
 # be too large.
 FREELY_SHIFTED = 2
 MAX_FREELY_SHIFTED = 5_000
+# Their cuts are among those of this level.
+FREE_CUTS = 5
 # Tuples that hold a category of more values than a number has bins in pairs come unshifted: each
 # copy would have as many cells as they have values, few of them with rows enough to tell shifts
 # apart.
@@ -88,7 +91,11 @@ class Resolutions:
 
     def _places(self, order: int, levels: int, count: int) -> list[Place]:
         """Return the levels and shifts of so many tuples of an order with so many levels."""
-        free = [place for place in list_places(self.n_levels) if place.level <= levels]
+        free = [
+            place
+            for place in list_places(self.n_levels)
+            if place.level <= levels and (not place.quarters or place.cut_level <= FREE_CUTS)
+        ]
         if order > 1 and self.n_rows > MAX_SHIFTED_ROWS:
             return [place for place in free if not place.quarters]
         many = order > FREELY_SHIFTED or (order > 1 and count * len(free) > MAX_FREELY_SHIFTED)
@@ -128,15 +135,33 @@ class Resolutions:
         tuples, firsts = np.unique(np.concatenate(found), axis=0, return_index=True)
         return tuples, np.concatenate(at)[firsts]
 
+    def tilings(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `tuples` does, but tilings of the tuples of attributes `among`, (m, order).
+
+        All have the one level that so many rows bear, and each has several copies.
+        """
+        order = among.shape[1]
+        level = tiling_level(self.n_rows, order)
+        columns = np.array([self.columns_at(level, quarters) for quarters in range(4)])
+        found = np.concatenate([columns[shifts, among] for shifts in list_shifts(order)])
+        found = np.unique(found[(self.cardinalities[found] > 1).all(axis=1)], axis=0)
+        return found, np.full(len(found), level)
+
     def terms(
-        self, levels: tuple[int, ...], among: Mapping[int, np.ndarray] | None = None
+        self,
+        levels: tuple[int, ...],
+        among: Mapping[int, np.ndarray] | None = None,
+        tiled: np.ndarray | None = None,
     ) -> "LevelledTerms":
         """Return the tuples of orders 1, 2, ..., each up to its number of levels.
 
-        `among` has the tuples of attributes of those orders that do not have all.
+        `among` has the tuples of attributes of those orders that do not have all; the order of
+        those that are `tiled` has these alone.
         """
         found = [
-            self.tuples(order, most, (among or {}).get(order))
+            self.tilings(tiled)
+            if tiled is not None and tiled.shape[1] == order
+            else self.tuples(order, most, (among or {}).get(order))
             for order, most in enumerate(levels, start=1)
         ]
         if not any(len(tuples) for tuples, _ in found):

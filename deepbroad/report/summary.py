@@ -113,6 +113,8 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
         kind = "by table" if trial["adapted"] else "by order"
         if trial.get("by_counts"):  # not in older files
             kind = "scores by counts"
+        if trial.get("tiled"):
+            kind += ", tilings"
         facts = [trial["n"], strengths, kind, float(trial["loss"]), trial["passes"]]
         lines.append([*facts, "chosen" if is_best else ""])
     hidden = max(0, len(lines) - MOST_TRIALS)

@@ -6,15 +6,19 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from deepbroad.data.encoding import Encoding
 from deepbroad.data.source import ArraySource
-from deepbroad.engine import automatic, listing, strength_search, validation
+from deepbroad.data.table import read_table
+from deepbroad.engine import automatic, depth_search, listing, strength_search, validation
 from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.chosen import Chosen
+from deepbroad.engine.depth_search import DepthSearch, strength_of
 from deepbroad.engine.listing import list_terms
 from deepbroad.engine.record import pack, unpack
 from deepbroad.engine.strength_search import Trial, deepen
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
+from deepbroad.model.resolutions import choose_levels
 from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
 from tests.engine.hierarchies import draw_nested
 
@@ -224,14 +228,14 @@ def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypat
 def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
     monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "SHORTLISTS", (2.0, 0.5))
-    original = Automatic._search
+    original = DepthSearch.run
 
-    def search(self, depth, start, among, *, forced=False):
+    def search(self, depth, start, among, **options):
         if len(among.get(depth, ())) > 6:
             return "time"
-        return original(self, depth, start, among, forced=forced)
+        return original(self, depth, start, among, **options)
 
-    monkeypatch.setattr(Automatic, "_search", search)
+    monkeypatch.setattr(DepthSearch, "run", search)
     choice = choose(wide_exclusive_or(), depths=[1, 2])
     assert choice.best.depth == 2
     assert 0 < len(choice.among[2]) <= 6
@@ -248,12 +252,15 @@ def from_journal(choice, source):
     arrays = {}
     packed = pack(Chosen.of(choice), "choice", arrays)
     chosen = unpack(Chosen, json.loads(json.dumps(packed)), arrays)
-    return chosen.restore(list_terms(source, chosen.best.depth, exact=False, among=chosen.among))
+    levelled = list_terms(
+        source, chosen.best.depth, exact=False, among=chosen.among, tiled=chosen.tiled
+    )
+    return chosen.restore(levelled)
 
 
 def test_a_choice_comes_back_from_a_journal_with_its_tuples(monkeypatch):
     monkeypatch.setattr(listing, "MAX_TERMS", 40)
-    monkeypatch.setattr(automatic, "CERTAIN_ROWS", 100)
+    monkeypatch.setattr(depth_search, "CERTAIN_ROWS", 100)
     for source, redundant in ((wide_exclusive_or(), {}), (one_hot_exclusive_or(), {2: 6})):
         choice = choose(source)
         again = from_journal(choice, source)
@@ -261,6 +268,52 @@ def test_a_choice_comes_back_from_a_journal_with_its_tuples(monkeypatch):
         np.testing.assert_array_equal(again.strength, choice.strength)
         np.testing.assert_array_equal(again.among[2], choice.among[2])
         assert again.redundant == choice.redundant == redundant
+
+
+def balls(rows=3500, seed=0):
+    """Three numbers in 64 bins, and classes by which ball of a lattice a row lies in."""
+    rng = np.random.default_rng(seed)
+    encoding = Encoding.fit(
+        read_table(rng.random((rows, 3))), np.zeros(rows, int), 2, levels=choose_levels(rows, 1)[0]
+    )[0]
+    X = rng.random((rows, 3))
+    labels = (np.floor(X * 3 + 0.5).astype(int).sum(axis=1) % 2).astype(np.uint8)
+    return encoding.as_source(encoding.encode(read_table(X)), labels, None, 2)
+
+
+def test_places_of_several_numbers_are_told_by_tilings(monkeypatch):
+    monkeypatch.setattr(automatic, "PROMISE", -1.0)  # pairs tell nothing here
+    choice = choose(balls())
+    assert choice.best.tiled
+    assert choice.best.depth == 3
+    assert choice.tiled.tolist() == [[0, 1, 2]]
+    plain = min(trial.loss for trial in choice.trials if not trial.tiled)
+    assert choice.best.loss < 0.8 * plain
+    orders = choice.levelled.terms.orders
+    assert np.count_nonzero(orders == 3) == 8
+    assert 3 not in choice.among
+    assert choice.skipped[3].startswith("tilings gained")
+
+
+def test_a_choice_of_tilings_comes_back_from_a_journal(monkeypatch):
+    monkeypatch.setattr(automatic, "PROMISE", -1.0)
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (1, 1, 1))
+    source = balls()
+    choice = choose(source)
+    again = from_journal(choice, source)
+    np.testing.assert_array_equal(again.tiled, choice.tiled)
+    np.testing.assert_array_equal(again.levelled.terms.members, choice.levelled.terms.members)
+
+
+def test_few_rows_exact_orders_and_given_tuples_have_no_tilings(monkeypatch):
+    monkeypatch.setattr(automatic, "PROMISE", -1.0)
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (1, 1, 1))
+    monkeypatch.setattr(automatic, "draw_tiled", None)
+    assert choose(balls(2999)).tiled is None
+    assert choose(balls(), exact=True).tiled is None
+    assert choose(balls(), depths=[1, 2]).tiled is None
+    every = {k: np.array(list(combinations(range(3), k))) for k in (1, 2, 3)}
+    assert choose(balls(), depths=[3], among=every).tiled is None
 
 
 def one_hot_exclusive_or(rows=600):
@@ -273,7 +326,7 @@ def one_hot_exclusive_or(rows=600):
 
 @pytest.fixture
 def few_are_certain(monkeypatch):
-    monkeypatch.setattr(automatic, "CERTAIN_ROWS", 100)
+    monkeypatch.setattr(depth_search, "CERTAIN_ROWS", 100)
 
 
 def test_tuples_that_tell_no_more_than_their_parts_are_left_out(few_are_certain):
@@ -386,11 +439,11 @@ class Folds:
 def test_strengths_by_table_follow_the_mean_of_the_folds():
     levelled = list_terms(source_of(np.array([[0, 1], [0, 1]]), np.array([0, 1])), 2, exact=False)
     strengths, adaptation = Strengths((2.0, 10.0)), Adaptation(1.0, 0.1)
-    adapted = Automatic._strength(Trial(strengths, adaptation, 0.5, 1), levelled, Folds())
+    adapted = strength_of(Trial(strengths, adaptation, 0.5, 1), levelled, Folds())
     mean = [2.0, 4.0]
     expected = [2.0 / (v / 3.0 + 0.1) for v in mean]
     np.testing.assert_allclose(adapted, [*expected, 10.0])
-    plain = Automatic._strength(Trial(strengths, UNADAPTED, 0.5, 1), levelled, Folds())
+    plain = strength_of(Trial(strengths, UNADAPTED, 0.5, 1), levelled, Folds())
     np.testing.assert_array_equal(plain, [2.0, 2.0, 10.0])
 
 
@@ -421,13 +474,13 @@ def test_few_rows_make_the_choice_cautious_and_many_do_not(monkeypatch):
 
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
 def test_fits_are_precise_where_they_are_cheap(monkeypatch, seconds):
-    monkeypatch.setattr(automatic, "PRECISE_SECONDS", seconds)
-    original, asked = automatic.StrengthSearch, []
+    monkeypatch.setattr(depth_search, "PRECISE_SECONDS", seconds)
+    original, asked = depth_search.StrengthSearch, []
 
     def search(*arguments, precise, **options):
         asked.append(precise)
         return original(*arguments, precise=precise, **options)
 
-    monkeypatch.setattr(automatic, "StrengthSearch", search)
+    monkeypatch.setattr(depth_search, "StrengthSearch", search)
     choose(exclusive_or(), depths=[1])
     assert asked == [seconds > 0]

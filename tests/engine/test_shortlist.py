@@ -7,7 +7,7 @@ import pytest
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import shortlist
-from deepbroad.engine.shortlist import draw_shortlist
+from deepbroad.engine.shortlist import draw_shortlist, draw_tiled
 from deepbroad.kernels.threads import Threads
 
 NONE_HELD = np.empty(0, np.int64)
@@ -90,3 +90,45 @@ def test_of_many_attributes_those_that_tell_most_are_looked_at(monkeypatch):
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_threads_change_nothing(n_threads):
     assert draw(planted(), count=10, n_threads=n_threads) == draw(planted(), count=10)
+
+
+# Attributes whose tuples are tiled.
+
+
+def numbers(rows=1500, attributes=8):
+    """Columns of four coarse and eight fine bins each; classes by 1, 4 and 6 together."""
+    rng = np.random.default_rng(2)
+    fine = rng.integers(4, size=(attributes, rows))
+    places = np.array([[bins // 2, (bins + 1) // 2, bins] for bins in fine]).reshape(-1, rows)
+    labels = (fine[1] // 2) ^ (fine[4] // 2) ^ (rng.random(rows) < 0.2)
+    labels = np.where(fine[6] == 3, 1, labels)
+    return source_of(places, labels, np.repeat(np.arange(attributes), 3))
+
+
+def tile(source, order=3, redundant=None, held=NONE_HELD):
+    count = len(np.unique(source.attributes))
+    redundant = np.zeros((count, count), bool) if redundant is None else redundant
+    with Threads(1) as threads:
+        return [tuple(t) for t in draw_tiled(source, held, order, redundant, threads).tolist()]
+
+
+def test_tiled_are_all_tuples_of_the_attributes_that_tell_most(monkeypatch):
+    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 3)
+    assert tile(numbers()) == [(1, 4, 6)]
+    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 4)
+    assert len(tile(numbers())) == 4
+    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 2)
+    assert tile(numbers()) == []
+
+
+def test_tiled_tuples_have_two_numbers_and_no_redundant_pair(monkeypatch):
+    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 3)
+    redundant = np.zeros((8, 8), bool)
+    redundant[1, 6] = redundant[6, 1] = True
+    assert (1, 4, 6) not in tile(numbers(), redundant=redundant)
+    # The first columns alone are categories.
+    source = numbers()
+    one_number = np.r_[[3 * i for i in range(7)], 21, 22, 23]
+    owners = np.r_[np.arange(7), [7] * 3]
+    few = source_of(np.asarray(source.codes)[one_number], source.labels, owners)
+    assert tile(few) == []

@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV
 import deepbroad
 from deepbroad import DBLClassifier, LRClassifier
 from deepbroad.data.pyramid import list_places
-from deepbroad.engine import automatic, validation
+from deepbroad.engine import automatic, depth_search, validation
 from tests.estimators.tables import categorical_table, mixed_table
 
-KEYS = {"n", "alpha", "growth", "adapted", "by_counts", "loss", "passes"}
+KEYS = {"n", "alpha", "growth", "adapted", "by_counts", "tiled", "loss", "passes"}
 MORE = {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
 
 
@@ -24,7 +24,7 @@ MORE = {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
 def _two_folds(monkeypatch):
     """Few folds, so that tests take little time."""
     monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
-    monkeypatch.setattr(automatic, "MOST_TRIALS", (5, 6, 3))
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (5, 6, 3))
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_where_memory_forbids_all_pairs_the_most_telling_ones_are_tried(monkeypa
 def test_a_given_depth_that_does_not_fit_is_refused_before_anything_is_tried(
     parameters, monkeypatch
 ):
-    monkeypatch.setattr(automatic, "Validation", None)
+    monkeypatch.setattr(depth_search, "Validation", None)
     X, y = wide_table()
     with pytest.raises(MemoryError, match=r"This fit needs about .* memory_limit allows 2"):
         DBLClassifier(**parameters, memory_limit="2MB").fit(X, y)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepbroad import AnDEClassifier, AnJEClassifier, DBLClassifier, LRClassifier
-from deepbroad.engine import automatic, validation
+from deepbroad.engine import depth_search, validation
 from tests.estimators.tables import STRUCTURED
 
 CLASSIFIERS = [
@@ -20,7 +20,7 @@ CLASSIFIERS = [
 def _few_trials(monkeypatch):
     """Checks are of the conventions, not of how well strengths are chosen."""
     monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
-    monkeypatch.setattr(automatic, "MOST_TRIALS", (4, 4, 2))
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (4, 4, 2))
 
 
 HELD_OUT = "rows are held out one by one: those of a weight cannot be in several folds"

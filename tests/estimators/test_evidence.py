@@ -8,14 +8,14 @@ import pytest
 
 import deepbroad
 from deepbroad import DBLClassifier
-from deepbroad.engine import automatic, evidence_trial
+from deepbroad.engine import automatic, depth_search, evidence_trial
 
 ROWS = 4_000
 
 
 @pytest.fixture(autouse=True)
 def _few_trials(monkeypatch):
-    monkeypatch.setattr(automatic, "MOST_TRIALS", (2, 2, 2))
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (2, 2, 2))
 
 
 def draw_table(rows=ROWS, seed=0):
@@ -39,7 +39,7 @@ def log_loss(model, X, y):
 @pytest.fixture(scope="module")
 def model():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(automatic, "MOST_TRIALS", (2, 2, 2))
+        patch.setattr(depth_search, "MOST_TRIALS", (2, 2, 2))
         return DBLClassifier(n_jobs=1).fit(*draw_table())
 
 

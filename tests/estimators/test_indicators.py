@@ -11,7 +11,7 @@ import pytest
 
 import deepbroad
 from deepbroad import DBLClassifier
-from deepbroad.engine import automatic, validation
+from deepbroad.engine import automatic, depth_search, validation
 from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.indicators import find_indicators
 from deepbroad.estimators import dbl
@@ -27,7 +27,7 @@ JOINED = [[f"soil{k}" for k in range(6)], [f"area{k}" for k in range(3)]]
 @pytest.fixture(autouse=True)
 def _few_trials(monkeypatch):
     monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
-    monkeypatch.setattr(automatic, "MOST_TRIALS", (2, 2, 2))
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (2, 2, 2))
 
 
 def draw_table(rows=ROWS, seed=0):
@@ -48,7 +48,7 @@ def draw_table(rows=ROWS, seed=0):
 def model():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
-        patch.setattr(automatic, "MOST_TRIALS", (2, 2, 2))
+        patch.setattr(depth_search, "MOST_TRIALS", (2, 2, 2))
         _, X, y = draw_table()
         return DBLClassifier(n=2).fit(X, y)
 
