@@ -28,6 +28,7 @@ from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.training import Training
 from deepbroad.estimators.prepared import Prepared
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
@@ -93,6 +94,8 @@ class Comparison(DBLClassifier):
 
     def _judge(self, tables: ScoreTables, prepared: Prepared) -> tuple[float, float]:
         """Return log loss and error of tables on the test rows of classes that training has."""
+        with Threads() as threads:
+            tables = prepared.unfold(tables, threads)
         self._keep(prepared.labels, prepared.encoding, tables)
         X, y = self.test
         known = np.isin(y, self.classes_)

@@ -7,6 +7,7 @@ rows; their strengths are searched for, each search starting where the one befor
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import comb
 from time import perf_counter
 
@@ -58,6 +59,8 @@ SHORTLIST_ROWS = (1_000, 3_000)
 # several numbers has neighbours enough.
 TILED_ORDER = 3
 TILED_ROWS = 3_000
+# Of the time, what is left for them by the searches before.
+RESERVED = 0.4
 
 
 class Automatic:
@@ -137,6 +140,9 @@ class Automatic:
     def choose(self) -> Choice:
         """Try the depths one after the other, and return the best model."""
         best = self._search_depths()
+        if self._may_tile:
+            best = best.adapted()
+            self._note(best)
         counted = self._count(best)
         self.is_cut_short |= counted == "time"
         if isinstance(counted, Choice):
@@ -179,7 +185,11 @@ class Automatic:
                         break
             is_first = depth == self.depths[0]
             found = self.search.run(
-                depth, strengths, shortlists, forced=is_first or depth == self.least
+                depth,
+                strengths,
+                shortlists,
+                forced=is_first or depth == self.least,
+                reserve=RESERVED * self.time_limit * (self._may_tile and depth < TILED_ORDER),
             )
             if isinstance(found, str) and depth < self.least:
                 continue
@@ -188,6 +198,8 @@ class Automatic:
             if isinstance(found, str):
                 self.skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
                 break
+            if not self._may_tile:
+                found = found.adapted()
             self._note(found)
             shortlists, strengths = found.tuples.shortlists, found.trial.strengths
             if depth < self.least:
@@ -204,15 +216,25 @@ class Automatic:
         return best
 
     def _note(self, found: Found) -> None:
-        """Keep what was tried."""
+        """Keep what was tried and not kept yet."""
         trial = found.trial
-        self.trials += found.search.trials
+        self.trials += [one for one in found.search.trials if one not in self.trials]
         self.is_cut_short |= found.search.is_cut_short
         logger.info("n=%d: held-out loss %.5f, %s", trial.depth, trial.loss, trial.strengths)
 
+    @cached_property
+    def _may_tile(self) -> bool:
+        """Whether tilings are to be tried, should pairs pay.
+
+        There, strengths are adapted to terms at the best depth alone, which leaves more time.
+        """
+        is_given = self.exact or self.among is not None or TILED_ORDER not in self.depths
+        n_numbers = int(np.count_nonzero(np.diff(self.search.resolutions.firsts) > 1))
+        return not is_given and self.sample.n_rows >= TILED_ROWS and n_numbers > 1
+
     def _search_tilings(self, best: Found, strengths: Strengths) -> Found | None:
         """Return what is found with tilings of the most telling attributes beside lower orders."""
-        if self.exact or self.among is not None or self.sample.n_rows < TILED_ROWS:
+        if not self._may_tile:
             return None
         tuples = draw_tiled(
             self.sample, self.held[0], TILED_ORDER, self.search.redundant, self.threads

@@ -82,6 +82,10 @@ class Found(NamedTuple):
         """Return by which share its loss is lower."""
         return inf if other is None else 1.0 - self.trial.loss / max(other.trial.loss, 1e-12)
 
+    def adapted(self) -> "Found":
+        """Return the same with strengths adapted to terms, if that is better."""
+        return self._replace(trial=self.search.adapt(self.trial))
+
     @property
     def strength(self) -> np.ndarray:
         """The strengths of its best trial by term; adapted ones follow the mean of its folds."""
@@ -140,8 +144,12 @@ class DepthSearch:
         *,
         tiled: np.ndarray | None = None,
         forced: bool = False,
+        reserve: float = 0.0,
     ) -> Found | str:
-        """Return what a search at a depth found, or why it was not begun."""
+        """Return what a search at a depth found, or why it was not begun.
+
+        It leaves `reserve` seconds to those that follow.
+        """
         is_chosen = depth in shortlists or tiled is not None
         if not forced and not is_chosen and has_many_terms(self.source, depth):
             return "too many tuples"
@@ -176,7 +184,7 @@ class DepthSearch:
             validation,
             levelled,
             most=MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1],
-            deadline=self.deadline,
+            deadline=self.deadline - reserve,
             rows=self.source.n_weighted,
             precise=self._is_cheap(plan),
             tiled=tiled is not None,

@@ -116,7 +116,7 @@ class StrengthSearch:
         self.is_cut_short = False
 
     def run(self, start: Strengths) -> Trial:
-        """Return the best trial, starting from some strengths."""
+        """Return the best trial of strengths by order, starting from some."""
         strength = start.per_term(self._levelled)
         first = self._validation.loss(strength, FIRST)
         level = loss_level(first) if self._precise else 1.0
@@ -132,7 +132,7 @@ class StrengthSearch:
         for step in STEPS:
             for number in numbers:
                 best = self._walk(best, number, GROWTH_STEP if number == depth else step)
-        return self._adapt(best)
+        return best
 
     def _walk(self, best: Trial, number: int, step: float) -> Trial:
         """Move one number down, or else up, as long as the loss falls."""
@@ -150,7 +150,7 @@ class StrengthSearch:
                 break
         return best
 
-    def _adapt(self, best: Trial) -> Trial:
+    def adapt(self, best: Trial) -> Trial:
         """Return the trial with strengths adapted to each term, if that is better."""
         strength = best.strengths.per_term(self._levelled)
         if self._most == 1 or self._is_late() or len(strength) < 2:

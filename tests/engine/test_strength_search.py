@@ -59,7 +59,7 @@ class Bowl:
 
 def search(bowl, *, most=1000, deadline=NEVER, start=START, rows=1e9, **precise):
     found = StrengthSearch(bowl, bowl.levelled, most=most, deadline=deadline, rows=rows, **precise)
-    return found, found.run(start)
+    return found, found.adapt(found.run(start))
 
 
 @given(st.floats(-2.7, 4.7), st.floats(-2.7, 4.7))
