@@ -267,16 +267,16 @@ class BatchObjective(Objective):
 
     @property
     def curvature(self) -> np.ndarray | None:
-        """Halfway between the curvature by parameter and that by score, h/|s|.
+        """That by parameter, h, times the root of the scale, h·√|s|.
 
-        Steps then keep half of the scale that the generative model gives them, which a stochastic
-        solver is better with (poker-hand, covertype, connect-4) than with either of the two.
+        Steps then keep some of the scale that the generative model gives them, which a stochastic
+        solver is better with (covertype, connect-4) than with all of it or none.
         """
         found = super().curvature
         if found is None:
             return None
         scale = self.join(self.design.class_scale, self.design.scale)
-        return found / np.maximum(np.abs(scale), LEAST_SCALE)
+        return found * np.sqrt(np.maximum(np.abs(scale), LEAST_SCALE))
 
     @property
     def pull(self) -> Pull:

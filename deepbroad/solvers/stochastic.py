@@ -94,7 +94,7 @@ class SGD:
     tol: float = USUAL_TOL
     momentum: float = 0.98
     preconditioning: float = 0.25
-    caution: float = 2.0
+    caution: float = 3.0
     seed: int = 0
     double_limit: int = SMALL
 
