@@ -175,7 +175,7 @@ class Automatic:
             lean = self.search.list_lean(self.least, {})
             self.search.list_terms(self.least, Tuples(lean=lean), min(self.history, SHORT_HISTORY))
         for depth in self.depths:
-            if depth == TILED_ORDER and best is not None:
+            if depth == TILED_ORDER and best is not None and self._may_tile:
                 tiled = self._search_tilings(best, strengths)
                 if tiled is not None and tiled.gain_over(best) > WORTH:
                     gain = tiled.gain_over(best)
@@ -228,14 +228,14 @@ class Automatic:
 
         There, strengths are adapted to terms at the best depth alone, which leaves more time.
         """
-        is_given = self.exact or self.among is not None or TILED_ORDER not in self.depths
+        is_free = self.least < TILED_ORDER and TILED_ORDER in self.depths
+        is_given = self.exact or self.among is not None
         n_numbers = int(np.count_nonzero(np.diff(self.search.resolutions.firsts) > 1))
-        return not is_given and self.sample.n_rows >= TILED_ROWS and n_numbers > 1
+        is_large = self.sample.n_rows >= TILED_ROWS and n_numbers > 1
+        return is_free and is_large and not is_given
 
     def _search_tilings(self, best: Found, strengths: Strengths) -> Found | None:
         """Return what is found with tilings of the most telling attributes beside lower orders."""
-        if not self._may_tile:
-            return None
         tuples = draw_tiled(
             self.sample, self.held[0], TILED_ORDER, self.search.redundant, self.threads
         )
@@ -243,6 +243,7 @@ class Automatic:
             return None
         found = self.search.run(TILED_ORDER, strengths, best.tuples.shortlists, tiled=tuples)
         if isinstance(found, str):
+            logger.info("tilings were not tried: %s", found)
             return None
         self._note(found)
         return found

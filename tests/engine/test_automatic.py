@@ -312,6 +312,7 @@ def test_few_rows_exact_orders_and_given_tuples_have_no_tilings(monkeypatch):
     assert choose(balls(2999)).tiled is None
     assert choose(balls(), exact=True).tiled is None
     assert choose(balls(), depths=[1, 2]).tiled is None
+    assert choose(balls(), depths=[1, 2, 3], least=3).tiled is None
     every = {k: np.array(list(combinations(range(3), k))) for k in (1, 2, 3)}
     assert choose(balls(), depths=[3], among=every).tiled is None
 
