@@ -59,6 +59,11 @@ SHORTLIST_ROWS = (1_000, 3_000)
 # several numbers has neighbours enough.
 TILED_ORDER = 3
 TILED_ROWS = 3_000
+# Attributes whose tuples are tiled, and how many in more rows than these: an attribute that adds
+# little to some rows adds to many (covertype).
+TILED_ATTRIBUTES = 6
+MANY_ROWS = 100_000
+MANY_ATTRIBUTES = 7
 # Of the time, what is left for them by the searches before.
 RESERVED = 0.4
 
@@ -236,8 +241,14 @@ class Automatic:
 
     def _search_tilings(self, best: Found, strengths: Strengths) -> Found | None:
         """Return what is found with tilings of the most telling attributes beside lower orders."""
+        is_many = self.source.n_weighted > MANY_ROWS
         tuples = draw_tiled(
-            self.sample, self.held[0], TILED_ORDER, self.search.redundant, self.threads
+            self.sample,
+            self.held[0],
+            TILED_ORDER,
+            MANY_ATTRIBUTES if is_many else TILED_ATTRIBUTES,
+            self.search.redundant,
+            self.threads,
         )
         if not len(tuples) or self.search.is_late:
             return None

@@ -20,8 +20,6 @@ MAX_SCORED = 50_000
 ROW_BUDGET = 300_000_000
 # Bins of a number, as a power of two, that show whether a tuple is worth its table.
 MAX_LEVEL = 3
-# Attributes whose tuples are tiled.
-TILED_ATTRIBUTES = 6
 
 
 def draw_shortlist(
@@ -53,7 +51,12 @@ def draw_shortlist(
 
 
 def draw_tiled(
-    source: ArraySource, held: np.ndarray, order: int, redundant: np.ndarray, threads: Threads
+    source: ArraySource,
+    held: np.ndarray,
+    order: int,
+    count: int,
+    redundant: np.ndarray,
+    threads: Threads,
 ) -> np.ndarray:
     """Return the tuples of the attributes that tell most, by themselves and in pairs.
 
@@ -61,6 +64,8 @@ def draw_tiled(
     ----------
     source, held, order
         As for `draw_shortlist`.
+    count : int
+        Attributes.
     redundant : ndarray of shape (a, a), bool
         Pairs that no tuple is to have.
 
@@ -77,7 +82,7 @@ def draw_tiled(
     told = np.maximum(relevance, 0.0)
     for side in pairs.T:
         np.add.at(told, side, np.maximum(gain, 0.0))
-    best = np.sort(np.argsort(-told, kind="stable")[:TILED_ATTRIBUTES])
+    best = np.sort(np.argsort(-told, kind="stable")[:count])
     tuples = best[list_tuples(len(best), order)] if len(best) >= order else np.empty((0, order))
     tuples = tuples.astype(np.int64)
     is_number = np.diff(Resolutions(source.attributes, source.cardinalities).firsts) > 1

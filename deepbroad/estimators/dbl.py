@@ -166,10 +166,10 @@ class DBLClassifier(ChosenTerms):
     the held-out loss by 1 %.
 
     From 3,000 rows on, where pairs pay, tilings are tried before all triples are: of the six
-    attributes that tell most, each triple with two numbers or more at bins of one width (a
-    sixteenth of the rows, in fewer than 16,384 rows wider), eight times over, each number shifted
-    by quarters of a bin of its own in each of the eight. Where they are at least 5 % better, all
-    triples are not tried (`selection_["tiled"]`).
+    attributes that tell most (seven in more than 100,000 rows), each triple with two numbers or
+    more at bins of one width (a sixteenth of the rows, in fewer than 16,384 rows wider), eight
+    times over, each number shifted by quarters of a bin of its own in each of the eight. Where they
+    are at least 5 % better, all triples are not tried (`selection_["tiled"]`).
 
     A value that training never saw counts as missing where missing was seen. Else the tuples that
     hold it contribute nothing.

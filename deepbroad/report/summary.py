@@ -15,6 +15,8 @@ from deepbroad.report.slices import find_weak_slices
 MOST_ATTRIBUTES = 100
 MOST_SLICES = 20
 MOST_TRIALS = 30
+# Indicators of a category that are named.
+MOST_JOINED = 5
 _FACTS = {
     "status_": "status",
     "n_iter_": "iterations",
@@ -124,6 +126,10 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
     notes = [f"n = {depth} was not tried: {why}." for depth, why in selection["skipped"].items()]
     if (factor := selection.get("factor", 1.0)) != 1.0:
         notes.append(f"The chosen strengths were multiplied by {factor:.3g}.")
+    for names in selection.get("joined", []):
+        listed = ", ".join(names[:MOST_JOINED])
+        more = f" and {len(names) - MOST_JOINED:,} more" if len(names) > MOST_JOINED else ""
+        notes.append(f"Taken as one category: {listed}{more}.")
     if hidden:
         notes.append(f"{hidden:,} worse trials are left out.")
     return "\n".join(parts + [paragraph(note, "note") for note in notes])

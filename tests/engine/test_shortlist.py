@@ -105,30 +105,29 @@ def numbers(rows=1500, attributes=8):
     return source_of(places, labels, np.repeat(np.arange(attributes), 3))
 
 
-def tile(source, order=3, redundant=None, held=NONE_HELD):
+def tile(source, most, order=3, redundant=None, held=NONE_HELD):
     count = len(np.unique(source.attributes))
     redundant = np.zeros((count, count), bool) if redundant is None else redundant
     with Threads(1) as threads:
-        return [tuple(t) for t in draw_tiled(source, held, order, redundant, threads).tolist()]
+        return [
+            tuple(t) for t in draw_tiled(source, held, order, most, redundant, threads).tolist()
+        ]
 
 
-def test_tiled_are_all_tuples_of_the_attributes_that_tell_most(monkeypatch):
-    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 3)
-    assert tile(numbers()) == [(1, 4, 6)]
-    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 4)
-    assert len(tile(numbers())) == 4
-    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 2)
-    assert tile(numbers()) == []
+def test_tiled_are_all_tuples_of_the_attributes_that_tell_most():
+    assert tile(numbers(), 3) == [(1, 4, 6)]
+    assert len(tile(numbers(), 4)) == 4
+    assert tile(numbers(), 2) == []
 
 
-def test_tiled_tuples_have_two_numbers_and_no_redundant_pair(monkeypatch):
-    monkeypatch.setattr(shortlist, "TILED_ATTRIBUTES", 3)
+def test_tiled_tuples_have_two_numbers_and_no_redundant_pair():
     redundant = np.zeros((8, 8), bool)
     redundant[1, 6] = redundant[6, 1] = True
-    assert (1, 4, 6) not in tile(numbers(), redundant=redundant)
+    assert (1, 4, 6) not in tile(numbers(), 8, redundant=redundant)
+    assert (1, 4, 6) in tile(numbers(), 8)
     # The first columns alone are categories.
     source = numbers()
     one_number = np.r_[[3 * i for i in range(7)], 21, 22, 23]
     owners = np.r_[np.arange(7), [7] * 3]
     few = source_of(np.asarray(source.codes)[one_number], source.labels, owners)
-    assert tile(few) == []
+    assert tile(few, 8) == []

@@ -197,3 +197,14 @@ def test_the_chosen_trial_is_marked_and_what_became_of_its_strengths_is_said(two
         text = path.read_text(encoding="utf-8")
         assert text.count(">chosen<") == 1
         assert ("multiplied by 2.5" in text) == (factor == 2.5)
+
+
+def test_columns_that_were_taken_as_one_category_are_named(two, tmp_path):
+    _, X, y = two
+    model = deepbroad.DBLClassifier(time_limit=5.0).fit(X, y)
+    model.selection_ |= {"joined": [["a", "b<", "c"], list("tuvwxyz")]}
+    path = tmp_path / "joined.html"
+    write_report(model, X, y, path)
+    text = path.read_text(encoding="utf-8")
+    assert "Taken as one category: a, b&lt;, c." in text
+    assert "Taken as one category: t, u, v, w, x and 2 more." in text
