@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -163,16 +164,19 @@ class Validation:
     ) -> None:
         self.folds = []
         self.passes = 0
+        self._threads = threads
+        # Several folds are fitted side by side, each by one thread.
+        own = threads if len(held) == 1 else Threads(1)
         for rows in held:
             training = train_without(
-                source, rows, plan, smoothing=smoothing, min_count=min_count, threads=threads
+                source, rows, plan, smoothing=smoothing, min_count=min_count, threads=own
             )
-            judged = group_part(source.take(rows), plan, threads)
+            judged = group_part(source.take(rows), plan, own)
             self.folds.append(Fold(training, judged, family, room / len(held)))
 
     def loss(self, strength: PerTerm, solver: LBFGS) -> float:
         """Return the mean held-out loss of models of these strengths."""
-        return self._mean([self._hold_out(fold, strength, solver) for fold in self.folds])
+        return self._mean(self._hold_out([strength] * len(self.folds), solver))
 
     def losses(self, strength: PerTerm, solver: LBFGS) -> np.ndarray:
         """Return the mean held-out loss of each fold; of groups of its rows if there is but one.
@@ -180,28 +184,41 @@ class Validation:
         What is asked next starts where this did: a fit that goes on from another one, which had not
         quite converged, looks better than its strengths are.
         """
-        found: list[float] = []
-        for fold in self.folds:
-            kept = fold.keep()
-            whole = self._hold_out(fold, strength, solver) / fold.held_weight
-            found += fold.held_losses() if len(self.folds) == 1 else [whole]
-            fold.go_back(kept)
+        kept = [fold.keep() for fold in self.folds]
+        whole = self._hold_out([strength] * len(self.folds), solver)
+        if len(self.folds) == 1:
+            found = self.folds[0].held_losses()
+        else:
+            found = [loss / fold.held_weight for loss, fold in zip(whole, self.folds, strict=True)]
+        self._go_back(kept)
         return np.array(found)
 
     def adapted_loss(self, strength: np.ndarray, adaptation: Adaptation, solver: LBFGS) -> float:
         """Return the held-out loss where each fold adapts the strengths to its latest fit."""
-        losses = []
-        for fold in self.folds:
-            kept = fold.keep()
-            factors = adaptation.factors(fold.variances(), fold.orders)
-            losses.append(self._hold_out(fold, strength * factors, solver))
-            fold.go_back(kept)
+        kept = [fold.keep() for fold in self.folds]
+        adapted = [
+            strength * adaptation.factors(fold.variances(), fold.orders) for fold in self.folds
+        ]
+        losses = self._hold_out(adapted, solver)
+        self._go_back(kept)
         return self._mean(losses)
 
-    def _hold_out(self, fold: Fold, strength: PerTerm, solver: LBFGS) -> float:
-        """Fit to a fold and return the sum of its held-out losses."""
-        self.passes += fold.minimise(strength, solver)
-        return fold.held_loss()
+    def _hold_out(self, strengths: Sequence[PerTerm], solver: LBFGS) -> list[float]:
+        """Fit to each fold with its strengths and return the sums of held-out losses."""
+        passes, losses = [0] * len(self.folds), [0.0] * len(self.folds)
+
+        def fit(k: int) -> None:
+            passes[k] = self.folds[k].minimise(strengths[k], solver)
+            losses[k] = self.folds[k].held_loss()
+
+        self._threads.run([partial(fit, k) for k in range(len(self.folds))])
+        self.passes += sum(passes)
+        return losses
+
+    def _go_back(self, kept: Sequence[np.ndarray | None]) -> None:
+        """Start the next fits from parameters that were kept."""
+        for fold, u in zip(self.folds, kept, strict=True):
+            fold.go_back(u)
 
     def _mean(self, losses: list[float]) -> float:
         return sum(losses) / sum(fold.held_weight for fold in self.folds)

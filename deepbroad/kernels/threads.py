@@ -43,7 +43,8 @@ class Threads:
         trace: TracebackType | None,
     ) -> None:
         if self._pool is not None:
-            self._pool.shutdown()
+            # After an error, such as Ctrl-C, what has not begun is not waited for.
+            self._pool.shutdown(cancel_futures=error is not None)
             self._pool = None
 
     def run(self, tasks: Sequence[Task], *, worth: bool = True) -> None:

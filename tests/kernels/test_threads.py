@@ -54,6 +54,20 @@ def test_an_error_of_a_task_is_raised(failing):
         threads.run(tasks)
 
 
+def test_what_has_not_begun_is_dropped_after_an_error():
+    ran, gate = [], threading.Event()
+
+    def fail():
+        raise RuntimeError("in a task")
+
+    def wait():
+        gate.wait(0.5)
+
+    with pytest.raises(RuntimeError, match="in a task"), Threads(2) as threads:
+        threads.run([fail, wait, wait, *[lambda: ran.append(1)] * 5])
+    assert ran == []
+
+
 def test_no_thread_outlives_the_block():
     with Threads(3) as threads:
         threads.run([lambda: None] * 6)
