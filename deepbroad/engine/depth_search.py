@@ -172,7 +172,7 @@ class DepthSearch:
             self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
         )
         plan = planner.cheapest()
-        if not forced and not self._has_time(plan):
+        if not forced and not self._has_time(plan, by_dual=tiled is not None):
             return "time"
         validation = self._validate(plan, levelled)
         if not self._has_begun:
@@ -203,8 +203,12 @@ class DepthSearch:
             room=self.room,
         )
 
-    def _has_time(self, plan: Plan) -> bool:
-        """Tell whether there is time for some trials."""
+    def _has_time(self, plan: Plan, *, by_dual: bool) -> bool:
+        """Tell whether there is time for some trials, which dual ascent may make shorter.
+
+        Of tilings it does. Of all tuples of a depth it may take longer than is thought, and then
+        the most telling ones would have been the better choice (waveform-5000).
+        """
         seconds = estimate_fit(
             self.sample, plan, history=self.history, n_threads=self.threads.count
         ).seconds_per_pass
@@ -212,7 +216,7 @@ class DepthSearch:
         dtype = pass_dtype(plan, self.sample.n_rows)
         passes = float(EXPECTED_PASSES)
         way = plan_dual(self.sample, plan, parameters, dtype, self.room / len(self.held))
-        if way is not None:
+        if by_dual and way is not None:
             # As many sweeps as it may take at most are as long as the usual passes.
             passes = min(passes, EXPECTED_SWEEPS * USUAL_ITERATIONS / way.most)
         needed = passes * len(self.held) * seconds
