@@ -48,6 +48,9 @@ WORTH = 1e-3
 # Share by which cells that score by their counts must be better.
 WORTH_COUNTING = 0.01
 PROMISE = 0.05
+# The strength of the order that a glance at the next depth is for: weak enough for a few dozen rows
+# of a cell to tell.
+GLANCE = 10.0
 # Tuples of a shortlist for each attribute; the next is tried where there is no time for the first.
 # One that has more than this share of all tuples is none. In no more rows than these, for pairs and
 # for deeper tuples, what looks telling is chance (musk1, segment): all folds but the first hold out
@@ -55,7 +58,7 @@ PROMISE = 0.05
 SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
 SHORTLIST_ROWS = (1_000, 3_000)
-# The order of tuples that are tiled, and the rows from which that is tried: in fewer, no cell of
+# The order of tuples that are tiled, and the rows above which that is tried: in fewer, no cell of
 # several numbers has neighbours enough.
 TILED_ORDER = 3
 TILED_ROWS = 3_000
@@ -186,7 +189,7 @@ class Automatic:
                     gain = tiled.gain_over(best)
                     best = tiled
                     if gain > PROMISE:
-                        self.skipped[depth] = f"tilings gained {gain:.1%}"
+                        self.skipped[depth] = f"all triples: tilings had gained {gain:.1%}"
                         break
             is_first = depth == self.depths[0]
             found = self.search.run(
@@ -212,13 +215,34 @@ class Automatic:
             gain = found.gain_over(best)
             if gain > WORTH:
                 best = found
-            if gain < PROMISE:
-                reason = f"n={depth} gained {gain:.1%}"
+            beaten = best or found
+            if gain < PROMISE and not self._is_promising(depth + 1, beaten, strengths, shortlists):
+                reason = f"n={depth} gained {gain:.1%} only"
                 self.skipped |= {deeper: reason for deeper in self.depths if deeper > depth}
                 break
         if best is None:
             raise AssertionError("the first depth is always tried")
         return best
+
+    def _is_promising(
+        self,
+        depth: int,
+        best: Found,
+        strengths: Strengths,
+        shortlists: dict[int, np.ndarray],
+    ) -> bool:
+        """Tell whether a depth gains much at a glance, though the one before it did not.
+
+        The parity of three attributes shows in no pair of them.
+        """
+        if depth not in self.depths or self.search.is_late:
+            return False
+        start = strengths.deeper(GLANCE)
+        found = self.search.run(depth, start, shortlists, glances=True)
+        if isinstance(found, str):
+            return False
+        self._note(found)
+        return found.gain_over(best) > PROMISE
 
     def _note(self, found: Found) -> None:
         """Keep what was tried and not kept yet."""
@@ -236,7 +260,7 @@ class Automatic:
         is_free = self.least < TILED_ORDER and TILED_ORDER in self.depths
         is_given = self.exact or self.among is not None
         n_numbers = int(np.count_nonzero(np.diff(self.search.resolutions.firsts) > 1))
-        is_large = self.sample.n_rows >= TILED_ROWS and n_numbers > 1
+        is_large = self.sample.n_rows > TILED_ROWS and n_numbers > 1
         return is_free and is_large and not is_given
 
     def _search_tilings(self, best: Found, strengths: Strengths) -> Found | None:

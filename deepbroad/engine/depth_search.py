@@ -144,11 +144,13 @@ class DepthSearch:
         *,
         tiled: np.ndarray | None = None,
         forced: bool = False,
+        glances: bool = False,
         reserve: float = 0.0,
     ) -> Found | str:
         """Return what a search at a depth found, or why it was not begun.
 
-        It leaves `reserve` seconds to those that follow.
+        It leaves `reserve` seconds to those that follow. One that `glances` has a single trial, and
+        is not begun where that would take long.
         """
         is_chosen = depth in shortlists or tiled is not None
         if not forced and not is_chosen and has_many_terms(self.source, depth):
@@ -172,6 +174,9 @@ class DepthSearch:
             self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
         )
         plan = planner.cheapest()
+        is_cheap = self._is_cheap(plan)
+        if glances and not is_cheap:
+            return "time"
         if not forced and not self._has_time(plan, by_dual=tiled is not None):
             return "time"
         validation = self._validate(plan, levelled)
@@ -183,10 +188,10 @@ class DepthSearch:
         search = StrengthSearch(
             validation,
             levelled,
-            most=MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1],
+            most=1 if glances else MOST_TRIALS[min(depth, len(MOST_TRIALS)) - 1],
             deadline=self.deadline - reserve,
             rows=self.source.n_weighted,
-            precise=self._is_cheap(plan),
+            precise=is_cheap,
             tiled=tiled is not None,
         )
         return Found(search, search.run(start), levelled, validation, tuples)

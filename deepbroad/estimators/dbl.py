@@ -26,7 +26,8 @@ class DBLClassifier(ChosenTerms):
     n : int or "auto", default="auto"
         Depth: how many attributes a tuple joins. 1 is a weighted naive Bayes (WANBIA-C). "auto"
         takes the one of 1, 2 and 3 that does best on held-out rows, within the limits of time and
-        memory.
+        memory; 3 is left out where 2 gains less than 5 % over 1 and a glance at 3 no more. Tilings
+        (see Notes) are tried by "auto" alone.
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty, on the scale of the sum over rows. A number for all cells, or one
         for each order from 1 to n. "auto" finds strengths that do well on held-out rows: of each
@@ -162,10 +163,10 @@ class DBLClassifier(ChosenTerms):
     cell may instead follow from how many rows of each class have it, by five weights for each tuple
     (`selection_["by_counts"]`): its log lift, smoothed a little and a lot, and how many rows it has
     at all; single values have scores of their own besides. The weights are fitted to counts of
-    other rows than their own, from 3,000 unweighted rows in memory on, and taken where that lowers
-    the held-out loss by 1 %.
+    other rows than their own, in more than 3,000 unweighted rows in memory, and taken where that
+    lowers the held-out loss by 1 %.
 
-    From 3,000 rows on, where pairs pay, tilings are tried before all triples are: of the six
+    In more than 3,000 rows, where pairs pay, tilings are tried before all triples are: of the six
     attributes that tell most (seven in more than 100,000 rows), each triple with two numbers or
     more at bins of one width (a sixteenth of the rows, in fewer than 16,384 rows wider), eight
     times over, each number shifted by quarters of a bin of its own in each of the eight. Where they

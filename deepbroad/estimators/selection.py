@@ -33,7 +33,7 @@ def warn_of_time(choice: Choice, time_limit: float) -> None:
     warnings.warn(
         f"time_limit={time_limit:g} ended the search for strengths after {len(choice.trials)} "
         "trials, and a busier machine would have had fewer; raise it for a better model, or give n "
-        "and alpha for one that does not depend on time.",
+        "and alpha for a plainer one that does not depend on time.",
         UserWarning,
         stacklevel=6,
     )
