@@ -253,8 +253,9 @@ class RowDual:
 
     def _class_residuals(self) -> np.ndarray:
         """Return by how much each class has more weight than rows believe, (C,)."""
-        residuals: np.ndarray = self._class_weights - self._weights @ self._beliefs
-        return residuals
+        # A matrix product would have the threads of BLAS, which wait for each other on busy machines.
+        believed: np.ndarray = np.einsum("r,rc->c", self._weights, self._beliefs)
+        return self._class_weights - believed
 
     def point(self) -> np.ndarray:
         """Return the parameters u of these scores, as an objective has them."""
