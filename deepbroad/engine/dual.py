@@ -253,7 +253,7 @@ class RowDual:
 
     def _class_residuals(self) -> np.ndarray:
         """Return by how much each class has more weight than rows believe, (C,)."""
-        # A matrix product would have the threads of BLAS, which wait for each other on busy machines.
+        # A matrix product has the threads of BLAS, which wait for each other on busy machines.
         believed: np.ndarray = np.einsum("r,rc->c", self._weights, self._beliefs)
         return self._class_weights - believed
 
