@@ -148,9 +148,6 @@ class Automatic:
     def choose(self) -> Choice:
         """Try the depths one after the other, and return the best model."""
         best = self._search_depths()
-        if self._may_tile:
-            best = best.adapted()
-            self._note(best)
         counted = self._count(best)
         self.is_cut_short |= counted == "time"
         if isinstance(counted, Choice):
@@ -206,8 +203,6 @@ class Automatic:
             if isinstance(found, str):
                 self.skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
                 break
-            if not self._may_tile:
-                found = found.adapted()
             self._note(found)
             shortlists, strengths = found.tuples.shortlists, found.trial.strengths
             if depth < self.least:
@@ -245,18 +240,15 @@ class Automatic:
         return found.gain_over(best) > PROMISE
 
     def _note(self, found: Found) -> None:
-        """Keep what was tried and not kept yet."""
+        """Keep what was tried."""
         trial = found.trial
-        self.trials += [one for one in found.search.trials if one not in self.trials]
+        self.trials += found.search.trials
         self.is_cut_short |= found.search.is_cut_short
         logger.info("n=%d: held-out loss %.5f, %s", trial.depth, trial.loss, trial.strengths)
 
     @cached_property
     def _may_tile(self) -> bool:
-        """Whether tilings are to be tried, should pairs pay.
-
-        There, strengths are adapted to terms at the best depth alone, which leaves more time.
-        """
+        """Whether tilings are to be tried, should pairs pay."""
         is_free = self.least < TILED_ORDER and TILED_ORDER in self.depths
         is_given = self.exact or self.among is not None
         n_numbers = int(np.count_nonzero(np.diff(self.search.resolutions.firsts) > 1))

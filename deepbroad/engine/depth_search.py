@@ -82,10 +82,6 @@ class Found(NamedTuple):
         """Return by which share its loss is lower."""
         return inf if other is None else 1.0 - self.trial.loss / max(other.trial.loss, 1e-12)
 
-    def adapted(self) -> "Found":
-        """Return the same with strengths adapted to terms, if that is better."""
-        return self._replace(trial=self.search.adapt(self.trial))
-
     @property
     def strength(self) -> np.ndarray:
         """The strengths of its best trial by term; adapted ones follow the mean of its folds."""
@@ -194,7 +190,8 @@ class DepthSearch:
             precise=is_cheap,
             tiled=tiled is not None,
         )
-        return Found(search, search.run(start), levelled, validation, tuples)
+        trial = search.adapt(search.run(start))
+        return Found(search, trial, levelled, validation, tuples)
 
     def _validate(self, plan: Plan, levelled: LevelledTerms) -> Validation:
         return Validation(
