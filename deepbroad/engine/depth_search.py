@@ -33,10 +33,11 @@ from deepbroad.solvers import LBFGS
 SHARE_OF_ROOM = 0.25
 # Trials at most, by depth.
 MOST_TRIALS = (12, 20, 12)
-# Trials and passes of each that a depth is given time for before it is begun, and how many sweeps
-# of a dual take their place.
+# Trials and passes of each that a depth is given time for before it is begun. Tilings need fewer
+# trials to be better than what they are compared with, and sweeps of a dual take the place of
+# passes.
 EXPECTED_PASSES = 8 * 25
-EXPECTED_SWEEPS = 8 * 12
+EXPECTED_SWEEPS = 4 * 10
 # Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
 # strengths untried (pendigits). Coarse ones tell strengths apart less well
 # (segment, letter).
