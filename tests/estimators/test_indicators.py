@@ -14,7 +14,7 @@ from deepbroad import DBLClassifier
 from deepbroad.engine import automatic, depth_search, validation
 from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.indicators import find_indicators
-from deepbroad.estimators import dbl
+from deepbroad.estimators import chosen_terms
 from deepbroad.estimators.prepared import Coded
 from tests.estimators.test_checkpoint import stop_after
 from tests.export.engines import assert_agrees, run_json
@@ -188,7 +188,7 @@ def test_deeper_tuples_and_an_estimate_are_of_categories(monkeypatch):
     model.fit(X, y)
     assert ("height", "soil2", "area1") in model.terms_
     assert not any({"soil0", "soil1"} <= set(term) for term in model.terms_)
-    monkeypatch.setattr(dbl, "find_indicators", lambda *_: None)
+    monkeypatch.setattr(chosen_terms, "find_indicators", lambda *_: None)
     assert DBLClassifier(n=3).estimate(X, y).terms > 3 * joined.terms
 
 
