@@ -212,18 +212,22 @@ class DepthSearch:
         Of tilings it does. Of all tuples of a depth it may take longer than is thought, and then
         the most telling ones would have been the better choice (waveform-5000).
         """
-        seconds = estimate_fit(
+        estimate = estimate_fit(
             self.sample, plan, history=self.history, n_threads=self.threads.count
-        ).seconds_per_pass
+        )
+        passes = self._count_passes(plan) if by_dual else float(EXPECTED_PASSES)
+        needed = passes * len(self.held) * estimate.seconds_per_pass
+        return perf_counter() + needed <= self.deadline
+
+    def _count_passes(self, plan: Plan) -> float:
+        """Return how many passes a few trials by dual ascent take as long as."""
         parameters = int(Workload.of(self.sample, plan, solved=True).parameters)
         dtype = pass_dtype(plan, self.sample.n_rows)
-        passes = float(EXPECTED_PASSES)
         way = plan_dual(self.sample, plan, parameters, dtype, self.room / len(self.held))
-        if by_dual and way is not None:
-            # As many sweeps as it may take at most are as long as the usual passes.
-            passes = min(passes, EXPECTED_SWEEPS * USUAL_ITERATIONS / way.most)
-        needed = passes * len(self.held) * seconds
-        return perf_counter() + needed <= self.deadline
+        if way is None:
+            return float(EXPECTED_PASSES)
+        # As many sweeps as it may take at most are as long as the usual passes.
+        return min(float(EXPECTED_PASSES), EXPECTED_SWEEPS * USUAL_ITERATIONS / way.most)
 
     def _is_cheap(self, plan: Plan) -> bool:
         """Tell whether there is time for precise fits: by counts, so on any machine the same."""
