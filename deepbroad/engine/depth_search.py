@@ -39,8 +39,7 @@ MOST_TRIALS = (12, 20, 12)
 EXPECTED_PASSES = 8 * 25
 EXPECTED_SWEEPS = 4 * 10
 # Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
-# strengths untried (pendigits). Coarse ones tell strengths apart less well
-# (segment, letter).
+# strengths untried (pendigits). Coarse ones tell strengths apart less well (segment, letter).
 PRECISE_SECONDS = 6.0
 # Where the search begins for tilings: the strength of one, if it had no copies.
 TILED_STRENGTH = 3.0
