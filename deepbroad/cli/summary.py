@@ -20,6 +20,9 @@ def describe_model(model: Any) -> dict[str, Any]:
         "attributes": int(model.n_features_in_),
         "classes": [str(label) for label in model.classes_.tolist()],
         "tuples": len(model.terms_),
+        "tilings": selection.get("tiled") or None,
+        "taken as one": selection.get("joined") or None,
+        "not tried": selection.get("skipped") or None,
         "loss": getattr(model, "loss_", None),
         "iterations": getattr(model, "n_iter_", None),
         "status": getattr(model, "status_", None),
@@ -57,11 +60,17 @@ def plain(text: str) -> str:
 
 def format_value(value: Any) -> str:
     """Return a value as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, dict):
+        return "; ".join(f"{name} ({format_value(one)})" for name, one in value.items())
     if isinstance(value, list | tuple):
-        shown = ", ".join(map(format_value, value[:10]))
-        return shown + (f", ... ({len(value)})" if len(value) > 10 else "")
+        # Lists of lists: a comma would not tell where one ends.
+        mark = "; " if any(isinstance(one, list | tuple) for one in value) else ", "
+        shown = mark.join(map(format_value, value[:10]))
+        return shown + (f"{mark}... ({len(value)})" if len(value) > 10 else "")
     return str(value)

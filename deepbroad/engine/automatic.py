@@ -69,6 +69,8 @@ MANY_ROWS = 100_000
 MANY_ATTRIBUTES = 7
 # Of the time, what is left for them by the searches before.
 RESERVED = 0.4
+# What they are called among what was not tried.
+TILINGS = "tilings"
 
 
 class Automatic:
@@ -142,7 +144,7 @@ class Automatic:
         self.depths = [depth for depth in depths if depth <= self.n_attributes]
         self.least = min(least, self.depths[-1])
         self.trials: list[Trial] = []
-        self.skipped: dict[int, str] = {}
+        self.skipped: dict[str, str] = {}
         self.is_cut_short = False
 
     def choose(self) -> Choice:
@@ -151,8 +153,9 @@ class Automatic:
         counted = self._count(best)
         self.is_cut_short |= counted == "time"
         if isinstance(counted, Choice):
-            depth = counted.best.depth
-            skipped = {deeper: why for deeper, why in self.skipped.items() if deeper > depth}
+            # It has all tuples of these depths, however the searches before it fared.
+            had = {str(depth) for depth in range(1, counted.best.depth + 1)}
+            skipped = {what: why for what, why in self.skipped.items() if what not in had}
             return replace(counted, skipped=skipped, is_cut_short=self.is_cut_short)
         strength = best.strength
         factor = find_caution(best.validation, strength, best.trial.loss, self.search.deadline)
@@ -186,7 +189,7 @@ class Automatic:
                     gain = tiled.gain_over(best)
                     best = tiled
                     if gain > PROMISE:
-                        self.skipped[depth] = f"all triples: tilings had gained {gain:.1%}"
+                        self._skip([depth], f"all triples: tilings had gained {gain:.1%}")
                         break
             is_first = depth == self.depths[0]
             found = self.search.run(
@@ -201,7 +204,7 @@ class Automatic:
             if isinstance(found, str):
                 found = self._search_shortlist(depth, strengths, shortlists) or found
             if isinstance(found, str):
-                self.skipped |= {deeper: found for deeper in self.depths if deeper >= depth}
+                self._skip([deeper for deeper in self.depths if deeper >= depth], found)
                 break
             self._note(found)
             shortlists, strengths = found.tuples.shortlists, found.trial.strengths
@@ -213,7 +216,7 @@ class Automatic:
             beaten = best or found
             if gain < PROMISE and not self._is_promising(depth + 1, beaten, strengths, shortlists):
                 reason = f"n={depth} gained {gain:.1%} only"
-                self.skipped |= {deeper: reason for deeper in self.depths if deeper > depth}
+                self._skip([deeper for deeper in self.depths if deeper > depth], reason)
                 break
         if best is None:
             raise AssertionError("the first depth is always tried")
@@ -238,6 +241,10 @@ class Automatic:
             return False
         self._note(found)
         return found.gain_over(best) > PROMISE
+
+    def _skip(self, depths: Sequence[int], reason: str) -> None:
+        """Keep why depths are not tried."""
+        self.skipped |= {str(depth): reason for depth in depths}
 
     def _note(self, found: Found) -> None:
         """Keep what was tried."""
@@ -266,11 +273,13 @@ class Automatic:
             self.search.redundant,
             self.threads,
         )
-        if not len(tuples) or self.search.is_late:
+        if not len(tuples):
             return None
-        found = self.search.run(TILED_ORDER, strengths, best.tuples.shortlists, tiled=tuples)
+        found: Found | str = "time"
+        if not self.search.is_late:
+            found = self.search.run(TILED_ORDER, strengths, best.tuples.shortlists, tiled=tuples)
         if isinstance(found, str):
-            logger.info("tilings were not tried: %s", found)
+            self.skipped[TILINGS] = found
             return None
         self._note(found)
         return found

@@ -25,7 +25,7 @@ class Choice:
     trials : list of Trial
         All that was tried, in order.
     skipped : dict
-        Depths that were not tried, and why.
+        What was not tried, and why: depths by their number, and "tilings".
     factor : float
         What strengths were multiplied by: for all rows, where the trials had only some; out of
         caution, where they are few.
@@ -45,7 +45,7 @@ class Choice:
     strength: np.ndarray
     best: Trial
     trials: list[Trial]
-    skipped: dict[int, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
     factor: float = 1.0
     is_cut_short: bool = False
     among: dict[int, np.ndarray] = field(default_factory=dict)

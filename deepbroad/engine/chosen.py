@@ -16,7 +16,7 @@ class Chosen:
     strength: np.ndarray
     best: Trial
     trials: list[Trial]
-    skipped: dict[int, str]
+    skipped: dict[str, str]
     factor: float
     is_cut_short: bool
     among: dict[int, np.ndarray] = field(default_factory=dict)

@@ -136,8 +136,9 @@ class DBLClassifier(ChosenTerms):
         that the choice and the fit took as one category (tuples then join categories, and `terms_`
         has their indicators), how many tuples were "shortlisted" of the orders whose tuples are too
         many for the time or memory, how many of an order were left out as "redundant" (an attribute
-        that follows from another: such tuples tell no more than their parts), and "skipped" depths
-        with the reason. None where nothing was chosen.
+        that follows from another: such tuples tell no more than their parts), and what was
+        "skipped" with the reason: depths by their number, and "tilings". None where nothing was
+        chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str

@@ -24,7 +24,7 @@ def describe_choice(choice: Choice, joined: list[list[str]]) -> dict[str, Any]:
             if order not in choice.redundant
         },
         "redundant": {str(order): count for order, count in choice.redundant.items()},
-        "skipped": {str(depth): reason for depth, reason in choice.skipped.items()},
+        "skipped": dict(choice.skipped),
     }
 
 

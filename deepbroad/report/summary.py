@@ -123,7 +123,10 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
     lines = sorted(lines, key=lambda line: line[3])[:MOST_TRIALS]
     headings = ["n", "strengths of orders", "strengths", "held-out log loss", "passes", "choice"]
     parts = [table(headings, lines, "What the automatic choice tried, the best first")]
-    notes = [f"n = {depth} was not tried: {why}." for depth, why in selection["skipped"].items()]
+    notes = [
+        f"n = {what} was not tried: {why}." if what.isdigit() else f"No {what} were tried: {why}."
+        for what, why in selection["skipped"].items()
+    ]
     if (factor := selection.get("factor", 1.0)) != 1.0:
         notes.append(f"The chosen strengths were multiplied by {factor:.3g}.")
     for names in selection.get("joined", []):
