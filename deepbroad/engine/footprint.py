@@ -6,6 +6,7 @@ from math import comb
 import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
+from deepbroad.engine.fused import most_builders
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.sampling import MAX_SAMPLE, mean_sets, sample_codes
 from deepbroad.kernels.expansion import STEP_WIDTH
@@ -27,6 +28,8 @@ BATCH_COPIES = 3
 LOADED = 90_000_000
 # Copies of a sample of the rows that planning works on.
 SAMPLE_COPIES = 6
+# Threads that are taken to build tables, each in room of its own: no plan depends on how many.
+BUILDERS = 2
 # The solver's point, its gradient, and both of the next trial, in double precision.
 SOLVER_VECTORS = 4
 
@@ -47,6 +50,8 @@ class Footprint:
         Bytes of the rows as the plan codes them, and of what finds these codes.
     listed : float
         Bytes of the lists of terms and steps.
+    scratch : float
+        Items of room to build tables in.
     item, whole : int
         Bytes of a number in tables, and of a count.
     double : bool
@@ -69,6 +74,7 @@ class Footprint:
     item_entries: float
     held: float
     listed: float
+    scratch: float
     item: int
     whole: int
     double: bool
@@ -104,6 +110,7 @@ class Footprint:
             item_entries=items,
             held=(rows if source.resident else 0) * (coded + item_rows + 10.0) + finding,
             listed=listed_bytes(len(terms), depth, plan.n_tables),
+            scratch=float(plan.program.scratch) * most_builders(plan, BUILDERS),
             item=item,
             whole=4 if rows < 2**24 else 8,
             double=item == 8
@@ -123,7 +130,7 @@ class Footprint:
         return cls(
             rows, rows, len(cardinalities), n_classes, terms, n, min(cells, reached + terms),
             reached, reached, 0.0, rows * (len(cardinalities) + 10.0),
-            listed_bytes(terms, n, terms), 4, 4, False, code=code_bytes(cardinalities),
+            listed_bytes(terms, n, terms), 0.0, 4, 4, False, code=code_bytes(cardinalities),
         )  # fmt: skip
 
     @classmethod
@@ -133,7 +140,7 @@ class Footprint:
         columns = len(terms.cardinalities)
         return cls(
             source.n_given, source.n_rows, columns, source.n_classes, len(terms), depth,
-            reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 4, 4, False,
+            reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 0.0, 4, 4, False,
             source.resident, code_bytes(source.cardinalities),
         )  # fmt: skip
 
@@ -165,7 +172,8 @@ class Footprint:
         """Bytes while rows are counted, beside what is held."""
         lanes = lane_count(self.n_classes)
         block = min(self.rows, BLOCK_ROWS)
-        return 8.0 * lanes * (self.cells + self.entries + self.item_entries + block) + self.counts
+        numbers = self.cells + self.entries + self.item_entries + self.scratch + block
+        return 8.0 * lanes * numbers + self.counts
 
     def solving(self, history: int) -> float:
         """Bytes while a solver that remembers so many pairs works, beside what is held."""
@@ -180,7 +188,7 @@ class Footprint:
             + 4 * self.reached
             + parameters * (8 * SOLVER_VECTORS + (2 * history + 2) * remembered)
             + parameters * 3 * self.item  # scale and curvature
-            + lanes * self.cells * (self.item + summed)
+            + lanes * (self.cells + self.scratch) * (self.item + summed)
             + lanes * self.entries * (self.item + summed + buffer)
             + lanes * self.item_entries * 16
             + block * (lanes * self.item + 16)

@@ -41,7 +41,7 @@ class FusedTables:
         program = plan.program
         steps = program.steps
         work = np.cumsum(steps[:, OUTER] * steps[:, JOINT] * steps[:, INNER])
-        parts = threads.count if work.size and work[-1] > WORTH_THREADS else 1
+        parts = most_builders(plan, threads.count) if work.size and work[-1] > WORTH_THREADS else 1
         self._ranges = split_tables(program.table_steps, work, parts) if work.size else []
         self._scratch = [np.empty(program.scratch * width, dtype) for _ in self._ranges]
 
@@ -74,6 +74,12 @@ class FusedTables:
             )
 
         self.threads.run([task(*r, s) for r, s in zip(self._ranges, self._scratch, strict=True)])
+
+
+def most_builders(plan: Plan, n_threads: int) -> int:
+    """Return how many threads build tables: all the room that they do it in stays half of these."""
+    scratch = plan.program.scratch
+    return n_threads if not scratch else max(1, min(n_threads, plan.n_entries // (2 * scratch)))
 
 
 def split_tables(table_steps: np.ndarray, work: np.ndarray, parts: int) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ from deepbroad.model.groups import (
     weigh_tuples,
 )
 from deepbroad.model.plan import Plan
-from deepbroad.model.planner import MAX_COLUMNS, plan_groups
+from deepbroad.model.planner import MAX_COLUMNS, MAX_GROUP, plan_groups
 from deepbroad.model.terms import NONE, Terms
 
 # How many times dearer it is to find a set of items by its hash, and cells at most for that.
@@ -34,6 +34,9 @@ MAX_HASHED = 20_000_000
 # Shares that a model has of all tuples of some columns: with less than the first, columns are never
 # joined; with less than the second, the plans in which they are and are not are compared.
 LEAST_SHARE, MOST_SHARE = 0.05, 0.5
+# Where building tables takes more room than they have, groups of so many times fewer joint values
+# are tried, down to the least; up to so many items of room are never too much.
+SMALLER, LEAST_GROUP, SMALL_ROOM = 4, 4, 1 << 20
 
 
 class Planner:
@@ -102,6 +105,18 @@ class Planner:
         """
         if len(self._used) < 2 or not self._sample.size:
             return self.single()
+        plans, largest = self._fuse(MAX_GROUP), MAX_GROUP
+        # The search for groups knows how large tables are, not that columns of a group may have far
+        # more joint values by themselves than with each other (towns of departure and of arrival).
+        while largest > LEAST_GROUP and plans[-1].program.scratch > max(
+            plans[-1].n_entries, SMALL_ROOM
+        ):
+            largest //= SMALLER
+            plans += self._fuse(largest)
+        return self._fastest(plans)
+
+    def _fuse(self, largest: int) -> list[Plan]:
+        """Return plans whose groups have up to so many joint values."""
         deepest = np.zeros(len(self.terms.cardinalities), np.int64)
         orders = np.count_nonzero(self._dense != NONE, axis=1)
         for order in np.unique(orders):
@@ -118,14 +133,16 @@ class Planner:
             share = tuples / max(comb(len(owned), order), 1)
             alone = [tuple(own.tolist()) for own in owned]
             some = len(owned) > 1 and share >= LEAST_SHARE
-            groups = self._join(owned, int(order), tuples) if some else alone
+            groups = self._join(owned, int(order), tuples, largest) if some else alone
             joined += groups
             apart += groups if share >= MOST_SHARE else alone
         joined, apart = self._split(joined), self._split(apart)
         partitions = [joined] if joined == apart else [joined, apart]
-        return self._fastest([self._grouped(partition) for partition in partitions])
+        return [self._grouped(partition) for partition in partitions]
 
-    def _join(self, owned: list[np.ndarray], order: int, tuples: int) -> list[tuple[int, ...]]:
+    def _join(
+        self, owned: list[np.ndarray], order: int, tuples: int, largest: int
+    ) -> list[tuple[int, ...]]:
         """Return groups of attributes, given their columns, whose deepest tuples are of one order.
 
         The cost by which they are joined supposes that all tuples exist.
@@ -139,6 +156,7 @@ class Planner:
             width=lane_count(self.source.n_classes - 1),
             costs=planning_costs(self.source.n_rows, tuples),
             keys=np.array([np.prod(self.terms.cardinalities[own] + 1.0) for own in owned]),
+            largest=largest,
         )
         return [tuple(np.concatenate([owned[g] for g in group]).tolist()) for group in found]
 

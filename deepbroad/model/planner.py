@@ -30,6 +30,7 @@ def plan_groups(
     width: int,
     costs: Costs = TYPICAL,
     keys: np.ndarray | None = None,
+    largest: int = MAX_GROUP,
 ) -> list[tuple[int, ...]]:
     """Return the partition of the columns into groups.
 
@@ -50,12 +51,14 @@ def plan_groups(
     keys : ndarray of shape (n_columns,), optional
         How many keys the group of each column has (see `Group`): V_i + 1, or more for one that
         brings others with it.
+    largest : int
+        Joint values of a group at most, but of one that is a column by itself.
     """
     if len(cardinalities) > MAX_COLUMNS:
         return [(c,) for c in range(len(cardinalities))]
     values = float(np.sum(cardinalities))
     join_costs = JoinCosts(costs, depth, rows, width, values)
-    search = GroupSearch(sample, cardinalities, join_costs, keys)
+    search = GroupSearch(sample, cardinalities, join_costs, keys, largest)
     while search.join_best():
         pass
     return [tuple(sorted(columns)) for columns in search.columns]
@@ -102,7 +105,9 @@ class GroupSearch:
         cardinalities: np.ndarray,
         costs: JoinCosts,
         keys: np.ndarray | None = None,
+        largest: int = MAX_GROUP,
     ) -> None:
+        self.largest = largest
         self.columns: list[tuple[int, ...]] = [(c,) for c in range(len(cardinalities))]
         self.codes = [np.ascontiguousarray(column) for column in sample]
         self.sizes = np.asarray(cardinalities, float)
@@ -119,7 +124,8 @@ class GroupSearch:
             low, high = min(g, h), max(g, h)
             possible = self.sizes[g] * self.sizes[h]
             # The joint size is at least the larger of the two; so hopeless pairs are not counted.
-            if max(self.sizes[g], self.sizes[h]) > MAX_GROUP or possible > MAX_GROUP**2:
+            larger = max(self.sizes[g], self.sizes[h])
+            if larger > self.largest or possible > self.largest**2:
                 continue
             if self.keys[g] * self.keys[h] >= MAX_KEYS:
                 continue
@@ -132,7 +138,7 @@ class GroupSearch:
         n_groups = len(self.sizes)
         if n_groups < 2:
             return False
-        lefts, rights = np.nonzero(self.joint <= MAX_GROUP)
+        lefts, rights = np.nonzero(self.joint <= self.largest)
         if len(lefts) == 0:
             return False
         joint = self.joint[lefts, rights]

@@ -89,6 +89,16 @@ def objective_of(
     return Objective(design, run_pass, float(training.class_counts.sum())), reached
 
 
+def draw_routes(towns=100, routes=300, rows=20_000):
+    """Return flights between towns: few of the pairs of these are routes, each with its length."""
+    rng = np.random.default_rng(0)
+    ends, length = rng.integers(towns, size=(2, routes)), rng.integers(towns, size=routes)
+    route = rng.integers(routes, size=rows)
+    when = [rng.integers(values, size=rows) for values in (31, 24, 12)]
+    codes = np.stack([*ends[:, route], length[route], *when]).astype(np.uint8)
+    return codes, rng.integers(2, size=rows)
+
+
 def draw_problem(seed, *, a=4, rows=60, n_classes=3, weighted=False, largest=3):
     """Return a training set whose class depends on the columns, and has every class."""
     rng = np.random.default_rng(seed)

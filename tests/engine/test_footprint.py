@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.engine import planning
 from deepbroad.engine.footprint import Footprint, count_cells
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.workload import count_reached
 from deepbroad.model.plan import Plan
 from deepbroad.model.terms import Terms
-from tests.engine.problems import draw_problem, problems
+from tests.engine.problems import draw_problem, draw_routes, problems
 
 
 def stop_early(progress):
@@ -72,6 +73,11 @@ def test_the_estimate_is_near_the_peak_of_the_fit(name):
     assert plan.terms.is_compact.any() == (name == "compact")
     assert (plan.items is not None) == (name == "items")
     del plan
+    check_estimate(model, X, y)
+
+
+def check_estimate(model, X, y):
+    """Compare what a fit is estimated to take with what it takes."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -82,6 +88,16 @@ def test_the_estimate_is_near_the_peak_of_the_fit(name):
         tracemalloc.stop()
     assert peak > 5e6
     assert peak / 1.5 < model.estimate(X, y).bytes < peak * 1.5
+
+
+def test_room_to_build_tables_in_is_counted(monkeypatch):
+    codes, y = draw_routes(towns=8, routes=12)
+    X = pd.DataFrame(codes.T.astype(str)).astype("category")
+    model = DBLClassifier(n=3, alpha=1.0, **DISCRIMINATIVE)
+    usual = model.estimate(X, y).bytes
+    monkeypatch.setattr(planning, "SMALL_ROOM", 1 << 40)
+    assert model.estimate(X, y).bytes > 2 * usual
+    check_estimate(model, X, y)
 
 
 def footprint(problem, plan):

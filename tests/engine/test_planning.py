@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+from deepbroad.data.source import ArraySource
+from deepbroad.engine import planning, workload
 from deepbroad.engine.passes import CHEAP_PASS, count_cells, pass_dtype
-from deepbroad.engine.planning import Planner, group_source
+from deepbroad.engine.planning import SMALL_ROOM, Planner, group_source
 from deepbroad.engine.sampling import sample_codes
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.terms import Terms
 from tests import naive
-from tests.engine.problems import Problem, draw_problem
+from tests.engine.problems import Problem, draw_problem, draw_routes
 
 
 def many_columns(rows=3000):
@@ -25,6 +27,31 @@ def test_fusion_makes_fewer_look_ups_and_the_same_counts():
     assert fused.n_tables < single.n_tables == len(terms) == 28
     expected = count_by_term(source, single)
     for columns, table in count_by_term(source, fused).items():
+        np.testing.assert_array_equal(table, expected[columns])
+
+
+def test_columns_are_not_joined_where_building_tables_takes_more_room_than_they_have(monkeypatch):
+    codes, labels = draw_routes()
+    source = ArraySource(codes, labels, 2, codes.max(axis=1).astype(int) + 1)
+    planner = Planner(source, Terms.of_order(3, source.cardinalities), compact=False)
+    plan = planner.fused()
+    assert plan.program.scratch <= max(plan.n_entries, SMALL_ROOM)
+    monkeypatch.setattr(planning, "SMALL_ROOM", 1 << 40)
+    before = planner.fused()
+    assert before.program.scratch > 100 * before.n_entries
+    assert workload.count_building(before)[1] > 10 * workload.count_building(plan)[1]
+
+
+def test_plans_of_smaller_groups_count_the_same(monkeypatch):
+    codes, labels = draw_routes(towns=8, routes=12)
+    source = ArraySource(codes, labels, 2, codes.max(axis=1).astype(int) + 1)
+    planner = Planner(source, Terms.of_order(3, source.cardinalities), compact=False)
+    smaller = planner.fused()
+    monkeypatch.setattr(planning, "SMALL_ROOM", 1 << 40)
+    larger = planner.fused()
+    assert smaller.n_tables > larger.n_tables
+    expected = count_by_term(source, larger)
+    for columns, table in count_by_term(source, smaller).items():
         np.testing.assert_array_equal(table, expected[columns])
 
 
