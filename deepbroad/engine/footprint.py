@@ -27,7 +27,7 @@ BATCH_COPIES = 3
 # Bytes of kernels, names and what reading leaves, which limits of fits from files count as well.
 LOADED = 90_000_000
 # Copies of a sample of the rows that planning works on.
-SAMPLE_COPIES = 6
+SAMPLE_COPIES = 5
 # Threads that are taken to build tables, each in room of its own: no plan depends on how many.
 BUILDERS = 2
 # The solver's point, its gradient, and both of the next trial, in double precision.

@@ -24,6 +24,7 @@ from deepbroad.kernels.lookup import TILE, TableIndex, scatter_rows, score_rows
 from deepbroad.kernels.softmax import softmax_rows
 from deepbroad.kernels.threads import Task, Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
+from deepbroad.model.cost import TYPICAL
 from deepbroad.model.family import Family
 from deepbroad.model.groups import Group
 from deepbroad.model.plan import Plan
@@ -41,6 +42,9 @@ FINE_CLOCK = get_clock_info("process_time").resolution < 1e-6
 FULL = 10
 ITERATIONS = 15
 COLUMNS = 4
+# What is found as the difference of two times has at least this share of what is typical: noise may
+# leave nothing of it, and plans would take any amount of such work.
+LEAST_SHARE = 0.2
 
 
 def spent(threads: int) -> float:
@@ -101,9 +105,11 @@ class Stopwatch:
         """Time a step, a run of numbers, a number, and the clearing of a cell's number."""
         # Shapes in which one of the four outweighs the rest.
         number = self._steps(64, joint=64, inner=128) / (64 * 128)
-        run = max(self._steps(64, outer=32, values=8, joint=64) / (32 * 64) - number, 0.0)
-        cleared = max(self._steps(64, inner=4096) / 4096 - number, 0.0)
-        step = max(self._steps(1 << 13) - run - number - cleared, 0.0)
+        run = self._steps(64, outer=32, values=8, joint=64) / (32 * 64) - number
+        run = max(run, LEAST_SHARE * TYPICAL.run)
+        cleared = self._steps(64, inner=4096) / 4096 - number
+        cleared = max(cleared, LEAST_SHARE * TYPICAL.cleared)
+        step = max(self._steps(1 << 13) - run - number - cleared, LEAST_SHARE * TYPICAL.step)
         return step, run, number, cleared
 
     def _steps(

@@ -11,6 +11,8 @@ from deepbroad.engine.calibration import costs_for, least, machine_costs, planni
 from deepbroad.engine.cost_cache import cache_folder, load_costs, machine_key, store_costs
 from deepbroad.engine.estimate import estimate_fit
 from deepbroad.engine.planning import Planner
+from deepbroad.engine.probes import LEAST_SHARE, Stopwatch
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.cost import TYPICAL
 from deepbroad.model.terms import Terms
 from tests.engine.problems import draw_problem
@@ -172,3 +174,12 @@ def test_the_least_of_all_rounds_counts():
     rounds = iter([[3.0, 1.0], [2.0, 5.0], [4.0, 4.0]])
     assert least(lambda: next(rounds)).tolist() == [2.0, 1.0]
     assert next(rounds, None) is None
+
+
+def test_work_whose_cost_is_lost_in_noise_is_not_free(monkeypatch):
+    monkeypatch.setattr(Stopwatch, "_steps", lambda self, count, **shape: 0.001 * count)
+    with Threads(1) as threads:
+        step, run, number, cleared = Stopwatch(threads).building()
+    assert (run, cleared) == (LEAST_SHARE * TYPICAL.run, LEAST_SHARE * TYPICAL.cleared)
+    assert step > 0
+    assert number > 0
