@@ -16,6 +16,7 @@ from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.indicators import find_indicators
 from deepbroad.estimators import chosen_terms
 from deepbroad.estimators.prepared import Coded
+from tests.clusters import local_client
 from tests.estimators.test_checkpoint import stop_after
 from tests.export.engines import assert_agrees, run_json
 from tests.parted import Parts
@@ -149,6 +150,19 @@ def test_parts_give_the_model_of_one(monkeypatch):
     monkeypatch.setattr(Coded, "joined", in_parts)
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X), whole, atol=1e-3)
     assert found == [JOINED]
+
+
+def test_a_cluster_gives_the_model_of_memory():
+    dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+    _, X, y = draw_table()
+    settings = {"n": 2, "solver": "lbfgs", "tol": 1e-9, "max_iter": 1000}
+    expected = DBLClassifier(**settings).fit(X, y)
+    with local_client():
+        frame = dd.from_pandas(X.assign(tree=y), npartitions=3)
+        found = DBLClassifier(**settings).fit(frame.drop(columns="tree"), frame["tree"])
+    assert found.selection_ == expected.selection_
+    assert found.selection_["joined"] == JOINED
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-4)
 
 
 def test_a_warm_start_goes_on_from_the_unfolded_tables(recwarn):
