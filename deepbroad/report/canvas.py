@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deepbroad.report.label import cut
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -37,9 +39,7 @@ def bare_axes(axes: "Axes") -> None:
 
 def shorten(text: Any, longest: int = LONGEST) -> str:
     """Return a text that fits beside an axis, dollar signs as they are."""
-    text = str(text)
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
-    return text.replace("$", r"\$")  # no mathematics
+    return cut(text, longest).replace("$", r"\$")  # no mathematics
 
 
 def most_frequent(weights: np.ndarray, count: int) -> np.ndarray:

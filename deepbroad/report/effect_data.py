@@ -7,6 +7,7 @@ import numpy as np
 from deepbroad.estimators.effect_table import EffectTable
 from deepbroad.estimators.explanation import Explanation, RowExplanations
 from deepbroad.report.canvas import most_frequent
+from deepbroad.report.label import LONGEST, cut
 from deepbroad.report.scored_rows import ScoredRows
 
 # What a page has of effects at most: bars, values along an axis, and numbers in all.
@@ -19,7 +20,6 @@ MOST_ROWS = 300
 WORST_ROWS = 100
 MOST_STEPS = 15
 MOST_CONTRIBUTIONS = 3e7
-LONGEST = 60
 
 
 def describe_effects(explanation: Explanation, shown: np.ndarray) -> dict[str, Any]:
@@ -135,9 +135,3 @@ def describe_rows(
             }
         )
     return found
-
-
-def cut(text: Any, longest: int = LONGEST) -> str:
-    """Return a text that a page has room for."""
-    text = str(text)
-    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from deepbroad.report import canvas
-from deepbroad.report.effect_data import choose_rows, cut, describe_effects, describe_rows
+from deepbroad.report.effect_data import choose_rows, describe_effects, describe_rows
+from deepbroad.report.label import cut
 from deepbroad.report.quality import reliabilities, thin, trace_curves
 from deepbroad.report.scored_rows import ScoredRows, score_rows
 from deepbroad.report.summary import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from deepbroad.data.code_column import NumberColumn
 from deepbroad.data.frequencies import Frequencies, finest_columns
-from deepbroad.report.effect_data import cut
+from deepbroad.report.label import cut
 from deepbroad.report.markup import Bar, paragraph, table
 from deepbroad.report.quality import count_confusions, measure_rows
 from deepbroad.report.scored_rows import ScoredRows

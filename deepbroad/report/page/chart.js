@@ -44,6 +44,21 @@ function shorten(text, longest) {
   return text.length <= longest ? text : text.slice(0, Math.max(1, longest - 1)) + "…";
 }
 
+// Of names joined by an ampersand each is cut by itself, so that all can be told apart: short ones
+// leave room to long ones.
+function shortenEach(text, longest) {
+  const parts = text.split(" & ");
+  let room = longest - 3 * (parts.length - 1);
+  if (text.length <= longest || room < 4 * parts.length) return shorten(text, longest);
+  const lengths = parts.map(() => 0);
+  const ascending = parts.map((_, k) => k).sort((a, b) => parts[a].length - parts[b].length);
+  ascending.forEach((place, done) => {
+    lengths[place] = Math.min(parts[place].length, Math.floor(room / (parts.length - done)));
+    room -= lengths[place];
+  });
+  return parts.map((part, k) => shorten(part, lengths[k])).join(" & ");
+}
+
 // A text beside an axis, shortened until it fits; a tooltip has it whole.
 function fitted(chart, attributes, text, room) {
   const made = node(chart.svg, "text", attributes, text);
@@ -51,7 +66,7 @@ function fitted(chart, attributes, text, room) {
   if (wide <= room) return;
   let longest = Math.ceil((text.length * room) / wide);
   do {
-    made.textContent = shorten(text, longest--);
+    made.textContent = shortenEach(text, longest--);
     wide = made.getComputedTextLength();
   } while (wide > room && longest > 1);
   node(made, "title", {}, text);
