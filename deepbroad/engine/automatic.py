@@ -218,6 +218,8 @@ class Automatic:
                 reason = f"n={depth} gained {gain:.1%} only"
                 self._skip([deeper for deeper in self.depths if deeper > depth], reason)
                 break
+            # The folds and plans of what is not the best are not to lie beside the next ones.
+            del found, beaten
         if best is None:
             raise AssertionError("the first depth is always tried")
         return best
