@@ -7,7 +7,7 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.fused import most_builders
-from deepbroad.engine.passes import pass_dtype
+from deepbroad.engine.passes import pass_dtype, plan_sums
 from deepbroad.engine.sampling import MAX_SAMPLE, mean_sets, sample_codes
 from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
@@ -54,8 +54,8 @@ class Footprint:
         Items of room to build tables in.
     item, whole : int
         Bytes of a number in tables, and of a count.
-    double : bool
-        Whether sums over blocks are kept in double precision beside.
+    summed, beside : int
+        Bytes of a sum over rows, and of one over a block of them that is kept beside, if it is.
     resident : bool
         Whether rows are in memory; those in files take that of some blocks only.
     code : int
@@ -77,7 +77,8 @@ class Footprint:
     scratch: float
     item: int
     whole: int
-    double: bool
+    summed: int
+    beside: int
     resident: bool = True
     code: int = 1
 
@@ -94,7 +95,9 @@ class Footprint:
             # Sets of one item at most are the items and the empty set.
             own = plan.items.columns, plan.items.common
             item_rows = 8.0 + 4.0 * (mean_sets(sample_codes(source), *own, depth=1) - 1.0)
-        item = pass_dtype(plan, rows).itemsize
+        dtype = pass_dtype(plan, rows)
+        item = dtype.itemsize
+        sums = plan_sums(plan, rows, lane_count(source.n_classes - 1), dtype, exact=False)
         depth = terms.members.shape[1]
         finding = sum(index_bytes(group) for group in plan.groups if not group.is_identity)
         return cls(
@@ -113,8 +116,8 @@ class Footprint:
             scratch=float(plan.program.scratch) * most_builders(plan, BUILDERS),
             item=item,
             whole=4 if rows < 2**24 else 8,
-            double=item == 8
-            or (rows > BLOCK_ROWS and entries * 8 <= BLOCK_ROWS * max(plan.n_tables, 1)),
+            summed=sums.tables.itemsize,
+            beside=sums.block.itemsize if sums.block != sums.tables else 0,
             resident=source.resident,
             code=code_bytes(source.cardinalities),
         )
@@ -130,7 +133,7 @@ class Footprint:
         return cls(
             rows, rows, len(cardinalities), n_classes, terms, n, min(cells, reached + terms),
             reached, reached, 0.0, rows * (len(cardinalities) + 10.0),
-            listed_bytes(terms, n, terms), 0.0, 4, 4, False, code=code_bytes(cardinalities),
+            listed_bytes(terms, n, terms), 0.0, 4, 4, 4, 0, code=code_bytes(cardinalities),
         )  # fmt: skip
 
     @classmethod
@@ -140,7 +143,7 @@ class Footprint:
         columns = len(terms.cardinalities)
         return cls(
             source.n_given, source.n_rows, columns, source.n_classes, len(terms), depth,
-            reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 0.0, 4, 4, False,
+            reached, reached, 0.0, 0.0, 0.0, listed_bytes(len(terms), depth, 0), 0.0, 4, 4, 4, 0,
             source.resident, code_bytes(source.cardinalities),
         )  # fmt: skip
 
@@ -180,16 +183,14 @@ class Footprint:
         parameters = self.reached * self.n_classes
         remembered = 4 if parameters > SMALL else 8
         lanes = lane_count(self.n_classes - 1)
-        summed = 8 if self.double else self.item
-        buffer = self.item if self.double and self.item == 4 else 0
         block = min(self.rows, BLOCK_ROWS)
         return (
             self.counts
             + 4 * self.reached
             + parameters * (8 * SOLVER_VECTORS + (2 * history + 2) * remembered)
             + parameters * 3 * self.item  # scale and curvature
-            + lanes * (self.cells + self.scratch) * (self.item + summed)
-            + lanes * self.entries * (self.item + summed + buffer)
+            + lanes * (self.cells + self.scratch) * (self.item + self.summed)
+            + lanes * self.entries * (self.item + self.summed + self.beside)
             + lanes * self.item_entries * 16
             + block * (lanes * self.item + 16)
         )

@@ -28,6 +28,10 @@ WORTH_THREADS = 1 << 16
 LOSS_LOOKUPS = 6
 # Below this many look-ups and entries a pass takes a few milliseconds at any precision.
 CHEAP_PASS = 1_000_000
+# Below this tolerance a solver would follow the rounding of sums in single precision; tables up to
+# this size then have them in double.
+EXACT_TOL = 1e-6
+EXACT_BYTES = 1 << 26
 # With fewer tables than this, rows are split too, each part adding to a copy of its own.
 MIN_SCATTER_TASKS = 4
 
@@ -39,24 +43,51 @@ def pass_dtype(plan: Plan, rows: int) -> np.dtype:
     return np.dtype(np.float64 if cheap else np.float32)
 
 
-class Scatter:
-    """Adds rows' values to the entries of all tables, block after block.
+class SumDtypes(NamedTuple):
+    """The precision that rows are added up in, block by block, and that of the tables."""
 
-    Single-precision sums are moved into double ones after every block where that is cheap against
-    the block itself, so that rounding does not grow with the number of rows.
+    block: np.dtype
+    tables: np.dtype
+
+
+def plan_sums(plan: Plan, rows: int, width: int, dtype: np.dtype, *, exact: bool) -> SumDtypes:
+    """Return how values of a dtype are added up.
+
+    If it is to be `exact`, in double precision where tables are small enough for that: the order of
+    rows, and the parts that they are in, then make next to no difference, which a solver would make
+    a large one. Else single-precision sums are moved into double ones after every block where that
+    is cheap against the block itself, so that rounding does not grow with the number of rows.
     """
+    double = np.dtype(np.float64)
+    items = 0 if plan.items is None else plan.items.n_entries
+    numbers = (plan.terms.n_cells + plan.n_entries + items) * width
+    if dtype == double or (exact and numbers * double.itemsize <= EXACT_BYTES):
+        return SumDtypes(double, double)
+    is_cheap = rows > BLOCK_ROWS and plan.n_entries * 8 <= BLOCK_ROWS * plan.n_tables
+    return SumDtypes(dtype, double if is_cheap else dtype)
 
-    def __init__(self, plan: Plan, rows: int, width: int, dtype: np.dtype, threads: Threads):
+
+class Scatter:
+    """Adds rows' values to the entries of all tables, block after block."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        rows: int,
+        width: int,
+        dtype: np.dtype,
+        threads: Threads,
+        *,
+        exact: bool = False,
+    ) -> None:
         small = plan.n_entries * 8 <= min(rows, BLOCK_ROWS)
         self.copies = -(-MIN_SCATTER_TASKS // max(plan.n_tables, 1)) if small else 1
-        double = dtype == np.float64 or (
-            rows > BLOCK_ROWS and plan.n_entries * 8 <= BLOCK_ROWS * plan.n_tables
-        )
-        self.tables = FusedTables(plan, width, np.dtype(np.float64 if double else dtype), threads)
+        sums = plan_sums(plan, rows, width, dtype, exact=exact)
+        self.tables = FusedTables(plan, width, sums.tables, threads)
         # One copy in the tables' own dtype adds straight into them.
-        self._direct = self.copies == 1 and self.tables.entries.dtype == dtype
+        self._direct = self.copies == 1 and sums.tables == sums.block
         shape = (self.copies, plan.n_entries * width)
-        self._buffer = self.tables.entries[None] if self._direct else np.zeros(shape, dtype)
+        self._buffer = self.tables.entries[None] if self._direct else np.zeros(shape, sums.block)
         self._threads = threads
 
     def clear(self) -> None:
@@ -164,6 +195,8 @@ class PassDesign(NamedTuple):
         Scores of cells that are no parameters; None means 0.
     dtype : dtype
         float32, or float64 where precision matters more than speed.
+    exact : bool
+        Whether sums over rows are in double precision where that takes little memory.
     """
 
     plan: Plan
@@ -171,6 +204,7 @@ class PassDesign(NamedTuple):
     scale: np.ndarray
     fixed: np.ndarray | None
     dtype: np.dtype
+    exact: bool = False
 
 
 class Sums(NamedTuple):
@@ -218,7 +252,7 @@ class PartPass:
     """Loss and gradient over the rows of a part, for given class scores and cell parameters."""
 
     def __init__(self, source: ArraySource, design: PassDesign, threads: Threads) -> None:
-        plan, self.reached, self.scale, fixed, dtype = design
+        plan, self.reached, self.scale, fixed, dtype, exact = design
         self.source, self.plan, self.threads = source, plan, threads
         self._design = design
         self.n_scores = source.n_classes - 1
@@ -227,7 +261,7 @@ class PartPass:
         if fixed is not None:
             relative = self.tables.cells.reshape(-1, self.width)[:, : self.n_scores]
             np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
-        self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads)
+        self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads, exact=exact)
         rows = min(source.n_rows, BLOCK_ROWS)
         parts = threads.count if self.scale.size > WORTH_THREADS else 1
         self._ranges = split_range(len(self.reached), parts, MIN_ROWS)

@@ -11,7 +11,7 @@ from deepbroad.engine.ascent import fit_by_dual
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
 from deepbroad.engine.dual import RowDual, plan_dual
 from deepbroad.engine.journal import NO_JOURNAL, Journal
-from deepbroad.engine.passes import LossPass, PassDesign, add_counts, count_cells
+from deepbroad.engine.passes import EXACT_TOL, LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
 from deepbroad.model.family import Family, PerTerm, spread
@@ -221,7 +221,7 @@ class Training:
             run_pass = BatchPass(self.source, known, dealing, self.threads)
             objective = BatchObjective(design, run_pass, total, self.threads)
         else:
-            run_pass = self.loss_pass(family, design)
+            run_pass = self.loss_pass(family, design, exact=solver.tol < EXACT_TOL)
             objective = Objective(design, run_pass, total, self.threads)
         points = [self._first_point(objective, warm, is_free=family.by_score and dealing is None)]
         for stage in journal.remaining(loss.stages if warm is None else [loss]):
@@ -309,9 +309,11 @@ class Training:
             full_scale = self._full_scale(family, self.reached, scale)
         return ScoreTables(self.plan, class_scores, full, full_scale)
 
-    def loss_pass(self, family: Family, design: Design, source: Source | None = None) -> LossPass:
+    def loss_pass(
+        self, family: Family, design: Design, source: Source | None = None, *, exact: bool = False
+    ) -> LossPass:
         """Return the pass over these rows, or over others in the plan's groups."""
-        known = self.pass_design(family, design)
+        known = self.pass_design(family, design)._replace(exact=exact)
         return LossPass(self.source if source is None else source, known, self.threads)
 
     def pass_design(self, family: Family, design: Design) -> PassDesign:

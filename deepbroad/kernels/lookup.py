@@ -25,6 +25,9 @@ from deepbroad.kernels.vector import add_lanes
 
 # Rows whose values and indices stay in the first-level cache while the tables pass by.
 TILE = 512
+# Rows whose values stay in the second-level cache: a table is written to by more of them before the
+# next one takes its place there.
+SCATTER_TILE = 4096
 
 
 class TableIndex(NamedTuple):
@@ -80,9 +83,9 @@ def score_rows(codes, start, stop, index, base, entries, values, lanes):
 def scatter_rows(codes, start, stop, first, last, index, values, entries, lanes, width):
     """Add the `values` of rows start..stop to their entries in the tables first..last."""
     vector = len(lanes)
-    found = np.empty(TILE, np.int32)
-    for low in range(0, stop - start, TILE):
-        rows = min(TILE, stop - start - low)
+    found = np.empty(SCATTER_TILE, np.int32)
+    for low in range(0, stop - start, SCATTER_TILE):
+        rows = min(SCATTER_TILE, stop - start - low)
         tile = values[low * width : (low + rows) * width]
         for table in range(first, last):
             find_entries(codes, start + low, start + low + rows, index, table, found)

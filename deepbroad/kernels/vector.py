@@ -35,22 +35,23 @@ def add_lanes_naive(target, i, source, j, lanes):
 def generate_addition(context, builder, target, source, factor, lanes_type):
     """Emit target[i:] += factor·source[j:]; target and source are (type, array, index, its type).
 
-    `factor` is a number of the arrays' type, or None for 1.
+    The target may be of double precision where the source is of single. `factor` is a number of the
+    target's type, or None for 1.
     """
-    dtype = target[0].dtype
-    vector = ir.VectorType(context.get_data_type(dtype), lanes_type.count)
-    # Rows of a table start at multiples of one number, not of a whole vector.
-    alignment = dtype.bitwidth // 8
 
     def pointer(array_type, array, index, index_type):
+        vector = ir.VectorType(context.get_data_type(array_type.dtype), lanes_type.count)
         data = context.make_array(array_type)(context, builder, array).data
         position = context.cast(builder, index, index_type, types.intp)
         return builder.bitcast(builder.gep(data, [position]), vector.as_pointer())
 
     into = pointer(*target)
-    current = builder.load(into)
-    added = builder.load(pointer(*source))
-    current.align = added.align = alignment
+    vector, alignment = into.type.pointee, target[0].dtype.bitwidth // 8
+    current, added = builder.load(into), builder.load(pointer(*source))
+    # Rows of a table start at multiples of one number, not of a whole vector.
+    current.align, added.align = alignment, source[0].dtype.bitwidth // 8
+    if source[0].dtype != target[0].dtype:
+        added = builder.fpext(added, vector)
     if factor is not None:
         many = ir.Constant(vector, ir.Undefined)
         for lane in range(lanes_type.count):

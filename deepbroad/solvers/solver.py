@@ -173,6 +173,10 @@ class Solution:
 class Solver(Protocol):
     """Minimises an objective from a starting point."""
 
+    @property
+    def tol(self) -> float:
+        """By how little the objective may fall before it ends."""
+
     def minimise(
         self,
         objective: Any,

@@ -51,6 +51,25 @@ def test_fits_agree(n, weighted):
     )
 
 
+def test_single_precision_fits_do_not_depend_on_parts_or_the_order_of_rows():
+    _, source, parts = problem_and_parts(rows=3000)
+    shuffled = source.take(np.random.default_rng(0).permutation(source.n_rows))
+    terms = Terms.of_order(2, source.cardinalities)
+    found = []
+    for rows in (source, parts, shuffled):
+        plan = Planner(rows, terms).fused()
+        training = Training(
+            group_source(rows, plan), plan, smoothing=1.0, dtype=np.dtype(np.float32), threads=ONE
+        )
+        family = Family(generative=True, strength=0.01)
+        model, _ = training.discriminative(family, LBFGS(max_iter=40, tol=0.0))
+        found.append(model.scores)
+    assert found[0].dtype == np.float32
+    # Sums in single precision would differ by a share of 1e-6, and forty iterations later by 1e-3.
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found[2], found[0], rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("min_count", [1, 3])
 def test_compact_tables_count_joint_values_over_all_parts(min_count):
     _, source, parts = problem_and_parts(largest=12)

@@ -58,6 +58,19 @@ def test_a_vector_is_added_at_any_position_and_nothing_beside_it(width, dtype):
         np.testing.assert_array_equal(naive, expected)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_single_precision_is_added_to_double_without_rounding(width):
+    rng = np.random.default_rng(width)
+    source = rng.normal(size=width + 3).astype(np.float32)
+    target = rng.normal(size=width + 3)
+    expected, naive = target.copy(), target.copy()
+    expected[2 : 2 + width] += source[3:].astype(np.float64)
+    add_lanes_naive(naive, 2, source, 3, lanes_for(width))
+    add(target, 2, source, 3, lanes_for(width))
+    np.testing.assert_array_equal(target, expected)
+    np.testing.assert_array_equal(naive, expected)
+
+
 def test_not_a_number_and_infinity_are_added_like_any_other():
     target = np.array([1.0, np.nan, np.inf, -np.inf], np.float32)
     add(target, 0, np.array([np.nan, 1.0, 1.0, 1.0], np.float32), 0, lanes_for(4))
