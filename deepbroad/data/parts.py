@@ -80,34 +80,33 @@ class PartedSource(ABC):
 
     def take(self, rows: np.ndarray) -> ArraySource:
         """Return some of the rows, given by number in ascending order, in memory."""
-        bounds = np.cumsum([0, *(part.n_rows for part in self.facts)])
-        places = np.searchsorted(rows, bounds)
-        own = [
-            (rows[first:last] - begin,)
-            for first, last, begin in zip(places[:-1], places[1:], bounds[:-1], strict=True)
-        ]
+        own = deal_numbers(rows, [part.n_rows for part in self.facts])
         return gather(self.each(ArraySource.take, own))
 
     def draw(self, count: int, random: np.random.Generator) -> ArraySource:
         """Return so many rows of weight, drawn at random, in memory, or all if there are less."""
         if self.n_weighted <= count:
             return gather(self.each(take_weighted, [()] * len(self.facts)))
-        # As many as all parts together: of each its share, as a draw from all would have it.
-        shares = random.multivariate_hypergeometric([p.n_weighted for p in self.facts], count)
-        seeds = random.integers(2**63, size=len(self.facts))
-        own = list(zip(shares.tolist(), seeds.tolist(), strict=True))
-        return gather(self.each(draw_weighted, own))
+        # Those that a source in memory would draw.
+        numbers = np.sort(random.choice(self.n_weighted, count, replace=False))
+        own = deal_numbers(numbers, [part.n_weighted for part in self.facts])
+        return gather(self.each(take_weighted, own))
 
 
-def take_weighted(part: ArraySource) -> ArraySource:
-    """Return the rows of weight."""
-    return part.take(part.rows_of_weight)
+def deal_numbers(numbers: np.ndarray, lengths: Sequence[int]) -> list[tuple[np.ndarray]]:
+    """Return which of ascending numbers fall to each part, counted from where it begins."""
+    bounds = np.cumsum([0, *lengths])
+    places = np.searchsorted(numbers, bounds)
+    return [
+        (numbers[first:last] - begin,)
+        for first, last, begin in zip(places[:-1], places[1:], bounds[:-1], strict=True)
+    ]
 
 
-def draw_weighted(part: ArraySource, count: int, seed: int) -> ArraySource:
-    """Return so many of the rows of weight."""
-    rows = np.random.default_rng(seed).choice(part.rows_of_weight, count, replace=False)
-    return part.take(np.sort(rows))
+def take_weighted(part: ArraySource, numbers: np.ndarray | None = None) -> ArraySource:
+    """Return some of the rows of weight, given by their number among these, or all."""
+    rows = part.rows_of_weight
+    return part.take(rows if numbers is None else rows[numbers])
 
 
 def gather(parts: Sequence[ArraySource]) -> ArraySource:

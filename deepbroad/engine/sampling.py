@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource, Source
+from deepbroad.data.source import Source
 from deepbroad.kernels.joint import count_joint
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.items import count_sets
@@ -21,24 +21,17 @@ MAX_SPACE = 1 << 26
 
 
 def sample_codes(source: Source, rows: int = SAMPLE_ROWS) -> np.ndarray:
-    """Return the codes of about `rows` rows, spread evenly; none has a never-seen value."""
+    """Return the codes of about `rows` rows, spread evenly; none has a never-seen value.
+
+    They are the same however rows are parted, and so are plans that follow from them.
+    """
     step = max(1, source.n_rows // min(rows, MAX_SAMPLE // len(source.cardinalities) + 1))
-    sample = source.reduce(sample_part, step, join=join_columns, threads=Threads(1))
+    sample = source.take(np.arange(0, source.n_rows, step)).codes
     seen = np.ones(sample.shape[1], bool)
     # Column by column: a comparison of all would take as much as the sample.
     for column, values in zip(sample, source.cardinalities, strict=True):
         seen &= column < values
     return sample if seen.all() else sample[:, seen]
-
-
-def sample_part(part: ArraySource, step: int, threads: Threads) -> np.ndarray:
-    """Return the codes of every so many rows of a part."""
-    return np.concatenate([block.codes[:, ::step] for block in part.blocks()], axis=1)
-
-
-def join_columns(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the rows of two parts."""
-    return np.concatenate([first, second], axis=1)
 
 
 def common_codes(sample: np.ndarray) -> np.ndarray:

@@ -51,3 +51,14 @@ def test_facts_are_those_of_all_rows():
 @given(st.lists(st.text(max_size=2), min_size=1))
 def test_results_are_joined_in_order(texts):
     assert join_pairwise(texts, str.__add__) == "".join(texts)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("count", [1, 20, 59, 1000])
+def test_parts_draw_the_rows_that_one_source_does(count, weighted):
+    weights = np.where(np.arange(80) % 4, 1.5, 0.0) if weighted else None
+    source = numbered(80, weights)
+    expected = source.draw(count, np.random.default_rng(3))
+    found = Parts.of(source, [5, 6, 50]).draw(count, np.random.default_rng(3))
+    np.testing.assert_array_equal(found.codes, expected.codes)
+    np.testing.assert_array_equal(found.labels, expected.labels)

@@ -86,6 +86,12 @@ def test_compact_tables_count_joint_values_over_all_parts(min_count):
     np.testing.assert_array_equal(*counts)
 
 
+@pytest.mark.parametrize("rows", [7, 100, 1000])
+def test_a_sample_is_the_same_however_rows_are_parted(rows):
+    _, source, parts = problem_and_parts()
+    np.testing.assert_array_equal(sample_codes(parts, rows), sample_codes(source, rows))
+
+
 def test_a_sample_has_rows_of_every_part():
     _, source, parts = problem_and_parts()
     np.testing.assert_array_equal(sample_codes(parts), sample_codes(source))
