@@ -99,14 +99,14 @@ def measure(name: str, n: int) -> dict[str, Any]:
         estimate = DBLClassifier.paper(n).estimate(X, y)
         estimating = perf_counter() - begin
         watch = Watch()
-        model = DBLClassifier.paper(n).set_params(callbacks=[watch], tol=0.0)
+        model = DBLClassifier.paper(n).set_params(callbacks=[watch], tol=1e-6)
         if estimate.bytes > TRACED_BYTES:
             if estimate.bytes < WARMED_BYTES:
                 DBLClassifier.paper(n).set_params(max_iter=1).fit(X, y)
             peak = resident_peak(lambda: model.fit(X, y))
         else:
             model.fit(X, y)
-            again = DBLClassifier.paper(n).set_params(callbacks=[Watch()], tol=0.0)
+            again = DBLClassifier.paper(n).set_params(callbacks=[Watch()], tol=1e-6)
             peak = traced_peak(lambda: again.fit(X, y))
     except MemoryError as error:
         return {"status": f"refused: {str(error).split(' and ')[0]}"}

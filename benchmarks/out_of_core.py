@@ -65,7 +65,7 @@ def fit_once(settings: dict[str, Any]) -> dict[str, Any]:
     """Fit in this process, and return what it took."""
     limit = settings["limit"]
     model = DBLClassifier.paper(2).set_params(
-        max_iter=settings["max_iter"], memory_limit=limit, tol=0.0
+        max_iter=settings["max_iter"], memory_limit=limit, tol=1e-6
     )
     marks: list[tuple[float, int]] = []
     model.set_params(callbacks=[lambda p: marks.append((perf_counter(), p.evaluations)) and None])

@@ -77,9 +77,9 @@ def evaluate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Compare models by cross-validation: error, log loss, area under ROC and seconds of a fit.
+    """Compare models by cross-validation: error, RMSE, log loss, area under ROC, seconds.
 
-    The table is read into memory.
+    The table is read into memory. The area is that of tables of two classes.
     """
     scheme = Scheme.read(cv)
     made = {name: make_model(name) for name in _read_names(models)}

@@ -36,10 +36,11 @@ def list_terms(
     levels = choose_levels(rows, depth)
     count = resolutions.count_terms(levels) if among is None and tiled is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
+        advice = "Raise memory_limit, use fewer columns, or restrict the tuples with `terms`"
         raise MemoryError(
-            f"Tuples of up to n={depth} attributes number {count:,}, and their list alone is too "
-            "long for the memory that there is. Lower n, use fewer columns, restrict the tuples "
-            "with `terms`, or raise memory_limit."
+            f"Tuples of up to n={depth} attributes number {count:,}, all resolutions of numbers "
+            "counted, and their list alone is too long for the memory that there is. "
+            f"{advice}{', or lower n' if depth > 1 else ''}."
         )
     return resolutions.terms(levels, chosen, tiled)
 

@@ -127,18 +127,19 @@ class DBLClassifier(ChosenTerms):
         Why the solver ended: "converged", "max_iter", "stopped", "interrupted" or "stalled".
     selection_ : dict or None
         What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
-        strength with each finer resolution, "adapted" if tables have strengths of their own,
-        "by_counts" if cells score by their counts (see Notes; "alpha" is then for learned scores),
-        "tiled" if triples are tilings of the most telling attributes (see Notes),
-        "factor" of the best trial's that all strengths were multiplied by (below 1 where trials had
-        only some of the rows, above it where rows are too few to tell), its held-out log loss
-        "loss", the "trials" with the same, the attributes that were "joined": lists of indicators
-        that the choice and the fit took as one category (tuples then join categories, and `terms_`
-        has their indicators), how many tuples were "shortlisted" of the orders whose tuples are too
-        many for the time or memory, how many of an order were left out as "redundant" (an attribute
-        that follows from another: such tuples tell no more than their parts), and what was
-        "skipped" with the reason: depths by their number, and "tilings". None where nothing was
-        chosen.
+        strength with each finer resolution, "adapted" if tables have strengths of their own, their
+        "adaptation" [p, f] (that of a table whose scores have v times the mean variance of its
+        order is multiplied by :math:`(v + f)^{-p}`), "by_counts" if cells score by their counts
+        (see Notes; "alpha" is then for learned scores), "tiled" if triples are tilings of the most
+        telling attributes (see Notes), "factor" of the best trial's that all strengths were
+        multiplied by (below 1 where trials had only some of the rows, above it where rows are too
+        few to tell), its held-out log loss "loss" and how many "passes" it took, the "trials" with
+        the same, the attributes that were "joined": lists of indicators that the choice and the fit
+        took as one category (tuples then join categories, and `terms_` has their indicators), how
+        many tuples were "shortlisted" of the orders whose tuples are too many for the time or
+        memory, how many of an order were left out as "redundant" (an attribute that follows from
+        another: such tuples tell no more than their parts), and what was "skipped" with the reason:
+        depths by their number, and "tilings". None where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str

@@ -46,6 +46,7 @@ def _describe_trial(trial: Trial) -> dict[str, Any]:
         "alpha": [float(strength) for strength in trial.strengths.by_order],
         "growth": float(trial.strengths.growth),
         "adapted": trial.adaptation.power > 0,
+        "adaptation": [trial.adaptation.power, trial.adaptation.floor],
         "by_counts": trial.by_counts,
         "tiled": trial.tiled,
         "loss": float(trial.loss),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deepbroad.estimators.effect_table import find_class
 from deepbroad.report.label import cut
 
 if TYPE_CHECKING:
@@ -53,10 +54,7 @@ def shown_classes(classes: np.ndarray, label: Any, scores: np.ndarray) -> Sequen
     Of two classes it is the second: what it gains the other loses.
     """
     if label is not None:
-        places = [place for place, known in enumerate(classes.tolist()) if known == label]
-        if not places:
-            raise KeyError(f"no class {label!r}; the classes are {classes.tolist()}")
-        return places
+        return [find_class(classes, label)]
     if len(classes) == 2:
         return [1]
     spread = np.abs(scores).reshape(-1, len(classes)).mean(axis=0)

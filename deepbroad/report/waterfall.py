@@ -38,6 +38,8 @@ def plot_row(rows: RowExplanations, row: int = 0, *, label: Any = None, top: int
     -------
     figure : matplotlib.figure.Figure
     """
+    if not -len(rows) <= row < len(rows):
+        raise IndexError(f"row {row} of {len(rows):,} rows that are explained; they count from 0")
     label = rows.best_class(row) if label is None else label
     contributions = rows.of_class(label)[row]
     order = 1 + np.argsort(-np.abs(contributions[1:]), kind="stable")

@@ -16,7 +16,7 @@ from deepbroad.data.pyramid import list_places
 from deepbroad.engine import automatic, depth_search, validation
 from tests.estimators.tables import categorical_table, mixed_table
 
-KEYS = {"n", "alpha", "growth", "adapted", "by_counts", "tiled", "loss", "passes"}
+KEYS = {"n", "alpha", "growth", "adapted", "adaptation", "by_counts", "tiled", "loss", "passes"}
 MORE = {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
 
 
@@ -64,6 +64,10 @@ def test_the_selection_says_what_was_tried_and_why_not_more(model):
     assert len(found) == 1
     np.testing.assert_allclose(np.multiply(found[0]["alpha"], chosen["factor"]), chosen["alpha"])
     assert all(set(trial) == KEYS for trial in chosen["trials"])
+    settings = ("alpha", "growth", "adaptation", "by_counts", "tiled")
+    assert len({json.dumps([t[key] for key in settings]) for t in chosen["trials"]}) == len(
+        chosen["trials"]
+    )
     tried = {trial["n"] for trial in chosen["trials"]}
     assert tried | {int(depth) for depth in chosen["skipped"]} == {1, 2, 3}
     best = min(trial["loss"] for trial in chosen["trials"] if trial["n"] == chosen["n"])
