@@ -45,6 +45,7 @@ class _Capture:
 
     objective: Any
     start: NDArray[np.float64]
+    tol = 1e-5
 
     def minimise(
         self,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from deepbroad.kernels.lookup import TILE
 
 # To be raised whenever a number below or its meaning changes: older measurements are not read.
-VERSION = 3
+VERSION = 4
 LINE = 64  # bytes that a cache moves at once
 # Where the curves are measured.
 TABLE_BYTES = (1 << 16, 1 << 20, 1 << 23, 1 << 25, 1 << 26)  # all tables together
