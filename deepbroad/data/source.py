@@ -249,7 +249,7 @@ class ArraySource:
         if self.items is not None:
             raise AssertionError("rows are taken before items are listed")
         return ArraySource(
-            np.ascontiguousarray(self.codes[:, rows]),
+            np.take(self.codes, rows, axis=1),
             self.labels[rows],
             n_classes=self.n_classes,
             cardinalities=self.cardinalities,
