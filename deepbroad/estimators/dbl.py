@@ -67,8 +67,8 @@ class DBLClassifier(ChosenTerms):
         when the gap between F and its dual, about what F is above its minimum, is at most tol/10;
         "sgd", when three passes in a row lower the held-out loss by less than 200·tol of it each,
         or that gap is at most 200·tol; a smaller tol makes it plan for more passes. Below 1e-6,
-        L-BFGS sums over rows in double precision (unless tables are large), which takes a third
-        longer and makes fits the same for any order of rows under one plan.
+        L-BFGS sums over rows in double precision (unless tables are large), which takes longer and
+        makes fits the same for any order of rows under one plan.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"

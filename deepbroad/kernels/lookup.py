@@ -11,7 +11,8 @@ members    groups that index each table, 0 where there are fewer  (tables, k)   
 strides    entries that one step of that group moves, else 0      (tables, k)         int64
 offsets    first entry of each table                              (tables,)           int64
 entries    all tables, one after the other, classes innermost     (entries * W,)      float32/64
-values     scores or residuals of rows                            (rows * W,)         as entries
+values     scores of rows, of the type of entries; or residuals,  (rows * W,)         float32/64
+           also single ones where entries are double
 lanes      its length is the vector width, W or 16 if W > 16      tuple               int
 =========  =====================================================  ==================  ============
 """

@@ -21,13 +21,12 @@ def cut(text: Any, longest: int = LONGEST) -> str:
     room = longest - len(AND) * (len(parts) - 1)
     if room < LEAST * len(parts):
         return cut_end(text, longest)
-    lengths = dict.fromkeys(range(len(parts)), 0)
-    for left, place in zip(
-        range(len(parts), 0, -1), sorted(lengths, key=lambda k: len(parts[k])), strict=True
-    ):
-        lengths[place] = min(len(parts[place]), room // left)
+    lengths = [0] * len(parts)
+    ascending = sorted(range(len(parts)), key=lambda place: len(parts[place]))
+    for done, place in enumerate(ascending):
+        lengths[place] = min(len(parts[place]), room // (len(parts) - done))
         room -= lengths[place]
-    return AND.join(cut_end(part, lengths[place]) for place, part in enumerate(parts))
+    return AND.join(map(cut_end, parts, lengths))
 
 
 def cut_end(text: str, longest: int) -> str:
