@@ -65,7 +65,8 @@ def run_in_child(
     # A forked process would start with the parent's memory.
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(sender, call, arguments), daemon=True)
+    # Not a daemon: joblib would give a peer that it serves one core only.
+    child = context.Process(target=_answer, args=(sender, call, arguments), daemon=False)
     child.start()
     sender.close()
     began, peak = perf_counter(), 0

@@ -10,21 +10,21 @@ Lin, Mairal and Harchaoui, A universal catalyst for first-order optimization, 20
 """
 
 from functools import partial
-from math import sqrt
 
 import numpy as np
 
-from deepbroad.kernels.anchor import measure_terms, move_anchor
+from deepbroad.kernels.anchor import (
+    LEAST_PULL,
+    choose_momentum,
+    choose_pull,
+    measure_terms,
+    move_anchor,
+)
 from deepbroad.kernels.threads import Threads, split_range
 
 # The pull κ to begin with: at most this, and this share of a row's Σ 1/λ, since strong strengths
 # need none.
 FIRST_PULL, SHARE = 3.0, 0.25
-LEAST_PULL, MOST_PULL = 0.01, 1000.0
-# Beliefs and the anchor are to close their parts of the gap together: the pull grows where that of
-# beliefs is so many times the anchor's, and falls where it is not even this many times.
-SLOW_BELIEFS, SLOW_ANCHOR = 30.0, 2.0
-FACTOR = 2.0
 # Numbers for which threads are worth their start.
 WORTH = 1 << 16
 
@@ -62,8 +62,7 @@ class Anchor:
 
     def begin(self, scores: np.ndarray, softness: float) -> None:
         """Start at scores that follow from beliefs alone; `softness` is Σ ω/λ of a row."""
-        if not self.pull:
-            self.pull = max(min(FIRST_PULL, SHARE * softness), LEAST_PULL)
+        self.pull = self.pull or first_pull(softness)
         self.moves = 0
         self.point[:] = self.before[:] = scores
 
@@ -83,14 +82,8 @@ class Anchor:
 
     def move(self, scores: np.ndarray, by_beliefs: float, by_anchor: float) -> None:
         """Go after the scores; both parts of the latest gap tell which pull is best."""
-        old = self.pull
-        if by_beliefs > SLOW_BELIEFS * by_anchor:
-            self.pull = min(old * FACTOR, MOST_PULL)
-        elif by_beliefs < SLOW_ANCHOR * by_anchor:
-            self.pull = max(old / FACTOR, LEAST_PULL)
-        # Steps as long as Nesterov's, but no longer than what a pull this strong bears.
-        root = sqrt(1.0 + self.pull)
-        momentum = min(self.moves / (self.moves + 3.0), (root - 1.0) / (root + 1.0))
+        old, self.pull = self.pull, choose_pull(self.pull, by_beliefs, by_anchor)
+        momentum = choose_momentum(self.pull, self.moves)
         self.moves += 1
         flat = [array.reshape(-1) for array in (scores, self.point, self.before)]
         self._threads.run(
@@ -100,3 +93,8 @@ class Anchor:
             ],
             worth=scores.size > WORTH,
         )
+
+
+def first_pull(softness: float) -> float:
+    """Return the pull of a first ascent; `softness` is Σ ω/λ of a row."""
+    return max(min(FIRST_PULL, SHARE * softness), LEAST_PULL)

@@ -202,6 +202,7 @@ class DepthSearch:
             smoothing=self.smoothing,
             min_count=self.min_count,
             threads=self.threads,
+            kinds=levelled.kinds,
             room=self.room,
         )
 

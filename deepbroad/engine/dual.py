@@ -9,7 +9,13 @@ from deepbroad.data.source import ArraySource
 from deepbroad.engine.anchor import Anchor
 from deepbroad.engine.cell_list import BLOCK_BYTES, KEPT_BYTES, CellList
 from deepbroad.engine.workload import typical_work
-from deepbroad.kernels.dual import gather_scores, measure_rows, sweep_rows
+from deepbroad.kernels.dual import (
+    gather_scores,
+    hold_classes,
+    measure_classes,
+    measure_rows,
+    sweep_rows,
+)
 from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.cost import TYPICAL
@@ -25,10 +31,6 @@ CHUNK = 1 << 16
 CLASS_STRENGTH = 10.0
 # In few rows by a weaker one: this share of their weight.
 CLASS_SHARE = 0.02
-# By so much less in each sweep than in the one before.
-CLASS_RELEASE = 0.5
-# What is missing to the frequencies of classes counts ten times what it costs F: people see it.
-CLASS_GAIN = 5.0
 # Of a sweep, typically: look-ups in tables of all classes that one for each term of a row is like,
 # and nanoseconds for each row, and for each of its classes.
 SWEEP, STEP, CLASS_STEP = 1.3, 200.0, 80.0
@@ -101,9 +103,7 @@ class RowDual:
         self._weights, self._labels = weights[rows], source.labels[rows]
         self._total = float(weights.sum())
         self._class_weights = np.bincount(self._labels, self._weights, source.n_classes)
-        # In the unit of the weights, so that any unit gives the same model.
-        each = self._total / max(len(rows), 1)
-        self._class_strength = min(CLASS_STRENGTH * each, CLASS_SHARE * self._total)
+        self._class_strength = find_class_strength(self._weights)
         self._cells = CellList(
             source, rows, plan, reached, is_kept=way.keeps_cells, threads=threads
         )
@@ -213,9 +213,9 @@ class RowDual:
         if any(self._gaps):
             self._anchor.move(self._scores, *self._gaps)
         inverse = self._inverse / np.float32(1.0 + self._anchor.pull)
-        strength = self._hold_classes(cycle, float(inverse.sum()))
+        strength = hold_classes(self._class_strength, cycle, float(inverse.sum()))
         # Not after the sweep: where it leaves the class terms is nearer to the solution.
-        self._class_scores += self._class_residuals() / strength
+        self._class_scores += self._miss_classes()[0] / strength
         random, gap = np.random.default_rng([seed, cycle]), 0.0
         for rows, cells in self._cells.blocks(random):
             gap += sweep_rows(
@@ -226,13 +226,6 @@ class RowDual:
         self._gaps = gap, self._anchor.gap(self._scores)
         return self._mean_gap(sum(self._gaps))
 
-    def _hold_classes(self, cycle: int, softness: float) -> float:
-        """Return how strongly class terms are held back in a sweep.
-
-        Less and less, so that they do not lag behind; but a row's step is to be that of its cells.
-        """
-        return max(self._class_strength * CLASS_RELEASE**cycle, 1.0 / max(softness, 1e-12))
-
     def measure(self) -> float:
         """Return the mean duality gap."""
         gap = 0.0
@@ -242,20 +235,19 @@ class RowDual:
                 self._beliefs, lanes_for(self._width), self._width,
             )  # fmt: skip
         # Beliefs bound F where they have the frequencies of classes; else they may miss it by this.
-        missed = abs(float(self._class_residuals() @ self._class_scores))
+        missed = abs(float(self._miss_classes()[0] @ self._class_scores))
         return self._mean_gap(gap + self._gaps[1] + missed)
 
     def _mean_gap(self, gap: float) -> float:
         """Return the gap of rows and class terms by weight."""
-        residuals = self._class_residuals()
-        gap += CLASS_GAIN * float((residuals**2 / np.maximum(self._class_weights, 1e-12)).sum())
-        return float(gap) / self._total
+        return float(gap + self._miss_classes()[1]) / self._total
 
-    def _class_residuals(self) -> np.ndarray:
-        """Return by how much each class has more weight than rows believe, (C,)."""
-        # A matrix product has the threads of BLAS, which wait for each other on busy machines.
-        believed: np.ndarray = np.einsum("r,rc->c", self._weights, self._beliefs)
-        return self._class_weights - believed
+    def _miss_classes(self) -> tuple[np.ndarray, float]:
+        """Return by how much each class has more weight than rows believe, (C,), and its cost."""
+        residuals = np.empty(len(self._class_scores))
+        return residuals, measure_classes(
+            self._class_weights, self._weights, self._beliefs, residuals
+        )
 
     def point(self) -> np.ndarray:
         """Return the parameters u of these scores, as an objective has them."""
@@ -295,6 +287,15 @@ def plan_dual(
     per_row, fixed = typical_work(plan, n_classes - 1, dtype, n_parameters)
     most = int(min(USUAL_ITERATIONS * (per_row + fixed / max(rows, 1)) / row_work, MOST_SWEEPS))
     return DualPlan(most, keeps_cells) if most >= LEAST_SWEEPS else None
+
+
+def find_class_strength(weights: np.ndarray) -> float:
+    """Return how strongly class terms are held back in a first sweep.
+
+    In the unit of the weights, so that any unit gives the same model.
+    """
+    total = float(weights.sum())
+    return min(CLASS_STRENGTH * total / max(len(weights), 1), CLASS_SHARE * total)
 
 
 def count_weighted(source: ArraySource) -> int:

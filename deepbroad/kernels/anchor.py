@@ -8,6 +8,33 @@ import numpy as np
 
 from deepbroad.kernels.jit import jit
 
+# The pull κ, which makes strengths 1 + κ times as large.
+LEAST_PULL, MOST_PULL = 0.01, 1000.0
+# Beliefs and the anchor are to close their parts of the gap together: the pull grows where that of
+# beliefs is so many times the anchor's, and falls where it is not even this many times.
+SLOW_BELIEFS, SLOW_ANCHOR = 30.0, 2.0
+FACTOR = 2.0
+
+
+@jit
+def choose_pull(old, by_beliefs, by_anchor):
+    """Return the pull for the next sweep, by both parts of the gap of the latest."""
+    if by_beliefs > SLOW_BELIEFS * by_anchor:
+        return min(old * FACTOR, MOST_PULL)
+    if by_beliefs < SLOW_ANCHOR * by_anchor:
+        return max(old / FACTOR, LEAST_PULL)
+    return old
+
+
+@jit
+def choose_momentum(pull, moves):
+    """Return how far the anchor goes beyond the scores, in their latest change.
+
+    As far as Nesterov's steps, but no farther than what a pull this strong bears.
+    """
+    root = np.sqrt(1.0 + pull)
+    return min(moves / (moves + 3.0), (root - 1.0) / (root + 1.0))
+
 
 @jit
 def measure_terms(scores, anchor, bounds, first, last, n_classes, found):

@@ -41,10 +41,53 @@ SETTLED = 1e-9
 UNSETTLED = 0.5
 # A belief below this counts as this.
 LEAST = 1e-30
+# Sweeps after which it can be told how fast the gap closes.
+TELLING = 3
+# Class terms are held back by so much less in each sweep than in the one before.
+CLASS_RELEASE = 0.5
+# What is missing to the frequencies of classes counts ten times what it costs F: people see it.
+CLASS_GAIN = 5.0
 # Sums that a row's scores are added to in turn.
 ADDERS = 4
 # Below this a belief is too small for its own effect on its score to matter.
 NEGLIGIBLE = -20.0
+
+
+@jit
+def count_needed(gaps, tol):
+    """Return how many more sweeps it takes to close the gap at the rate of the latest."""
+    count = len(gaps)
+    if count < TELLING:
+        return 1.0
+    # Over more sweeps the more there are: the gaps of single ones go up and down.
+    back = max(TELLING - 1, count // 2)
+    if not 0.0 < gaps[count - 1] < gaps[count - 1 - back]:
+        return np.inf
+    rate = np.log(gaps[count - 1 - back] / gaps[count - 1]) / back
+    return np.log(gaps[count - 1] / tol) / rate
+
+
+@jit
+def hold_classes(strength, cycle, softness):
+    """Return how strongly class terms are held back in a sweep; `softness` is Σ 1/λ of a row.
+
+    Less and less, so that they do not lag behind; but a row's step is to be that of its cells.
+    """
+    return max(strength * CLASS_RELEASE**cycle, 1.0 / max(softness, 1e-12))
+
+
+@jit
+def measure_classes(class_weights, weights, beliefs, residuals):
+    """Write by how much each class has more weight than rows believe; return what counts of it."""
+    residuals[:] = class_weights
+    for row in range(len(beliefs)):
+        for k in range(len(residuals)):
+            residuals[k] -= weights[row] * beliefs[row, k]
+    # A class without a row counts like one that has a row.
+    missed, each = 0.0, class_weights.sum() / max(len(weights), 1)
+    for k in range(len(residuals)):
+        missed += residuals[k] ** 2 / max(class_weights[k], each)
+    return CLASS_GAIN * missed
 
 
 @jit
@@ -128,6 +171,28 @@ def refine_belief(pulled, q, logs, belief):
 
 
 @jit
+def pull_belief(old, found, log_total, q, logs, pulled):
+    """Write ln of a row's belief, and what its scores would be without it; return KL(p ‖ softmax).
+
+    `found` has its scores and `log_total` their log sum.
+    """
+    own = 0.0
+    for k in range(len(old)):
+        logs[k] = np.log(max(old[k], LEAST))
+        own += old[k] * (logs[k] - found[k] + log_total)
+        pulled[k] = found[k] + q * old[k]
+    return own
+
+
+@jit
+def renew_belief(own, pulled, q, partition, logs, belief):
+    """Find a row's new belief; return where the next search for its log partition starts."""
+    if own > UNSETTLED or not refine_belief(pulled, q, logs, belief):
+        return solve_belief(pulled, q, partition, belief)
+    return partition
+
+
+@jit
 def score_row(place, cells, scores, sums, lanes, width):
     """Write the sum of a row's scores into the first `width` of `sums`; there are ADDERS times."""
     for lane in range(ADDERS * width):
@@ -190,16 +255,12 @@ def sweep_rows(order, rows, cells, weights, inverse, class_inverse, class_scores
         row = rows[place]
         score_row(place, cells, scores, sums, lanes, width)
         log_total = relate_scores(class_scores, sums, found)
-        q, old, own = weights[row] * sum_inverse, beliefs[row], 0.0
-        for k in range(n_classes):
-            logs[k] = np.log(max(old[k], LEAST))
-            own += old[k] * (logs[k] - found[k] + log_total)
-            pulled[k] = found[k] + q * old[k]
+        q, old = weights[row] * sum_inverse, beliefs[row]
+        own = pull_belief(old, found, log_total, q, logs, pulled)
         gap += weights[row] * own
         if own < SETTLED:
             continue
-        if own > UNSETTLED or not refine_belief(pulled, q, logs, belief):
-            partitions[row] = solve_belief(pulled, q, partitions[row], belief)
+        partitions[row] = renew_belief(own, pulled, q, partitions[row], logs, belief)
         first = weights[row] * (old[0] - belief[0])
         for k in range(n_classes):
             moved = weights[row] * (old[k] - belief[k])

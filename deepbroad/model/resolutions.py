@@ -194,6 +194,12 @@ class LevelledTerms:
         return times[which.ravel()]
 
     @property
+    def kinds(self) -> np.ndarray:
+        """Numbers from 0 on, (n_terms,), the same where `Strengths` gives the same strength."""
+        alike = np.column_stack([self.terms.orders, self.levels, self.copies])
+        return np.unique(alike, axis=0, return_inverse=True)[1].ravel()
+
+    @property
     def _owners(self) -> np.ndarray:
         """The attributes of each term, (n_terms, depth), filled up with NONE."""
         return np.append(self.attributes, NONE)[self.terms.members]

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log
+from math import inf
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from deepbroad.kernels.dual import count_needed
 from deepbroad.solvers.lbfgs import LBFGS
 from deepbroad.solvers.stochastic import SGD
 
-# Sweeps after which it can be told how fast the gap closes.
-TELLING = 3
 # Bytes that an ascent may take in any fit.
 LEAST_ROOM = 4e6
 # Scores in single precision bear no smaller gap.
@@ -152,19 +151,8 @@ class DualAscent:
                 gap = gaps[-1] = max(gap, dual.measure())
             if gap <= self.tol:
                 return Ascent(len(gaps), gap, "converged")
-            if len(gaps) + self._needed(gaps) > self.most:
+            if len(gaps) + count_needed(np.array(gaps), self.tol) > self.most:
                 return Ascent(len(gaps), gap, "slow")
             gaps.append(dual.sweep(self.seed, len(gaps)))
             stopped = watch is not None and watch()
         return Ascent(len(gaps), inf, "slow")
-
-    def _needed(self, gaps: list[float]) -> float:
-        """Return how many more sweeps it takes at the rate of the latest."""
-        if len(gaps) < TELLING:
-            return 1.0
-        # Over more sweeps the more there are: the gaps of single ones go up and down.
-        back = max(TELLING - 1, len(gaps) // 2)
-        if not 0.0 < gaps[-1] < gaps[-1 - back]:
-            return inf
-        rate = log(gaps[-1 - back] / gaps[-1]) / back
-        return log(gaps[-1] / self.tol) / rate

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from deepbroad.engine import anchor as anchor_module
-from deepbroad.engine.anchor import (
-    FACTOR,
-    FIRST_PULL,
-    LEAST_PULL,
-    MOST_PULL,
-    SHARE,
-    Anchor,
-)
+from deepbroad.engine.anchor import FIRST_PULL, SHARE, Anchor
+from deepbroad.kernels.anchor import FACTOR, LEAST_PULL, MOST_PULL
 from deepbroad.kernels.threads import Threads
 from tests.engine.problems import ONE_THREAD
 

@@ -7,70 +7,14 @@ from hypothesis import strategies as st
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import merging
+from deepbroad.engine.fold import GROUPS
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.validation import GROUPS, Validation, draw_folds, stratified_folds
-from deepbroad.model.family import Family
-from deepbroad.model.strengths import Adaptation, Strengths
+from deepbroad.engine.validation import draw_folds, stratified_folds
+from deepbroad.model.strengths import Adaptation
 from deepbroad.solvers import LBFGS
 from tests import naive_hierarchy
-from tests.engine.hierarchies import draw_nested, read_model, single_plan, train
-from tests.engine.problems import ONE_THREAD
-
-EXACT = LBFGS(max_iter=5000, tol=1e-12)
-LEVELS = (2, 1)
-
-
-class Case:
-    """A training set with folds, and models on them in two ways."""
-
-    def __init__(self, *, to_generative=False, weighted=True, min_count=1, seed=0):
-        self.problem = draw_nested(seed, rows=45, weighted=weighted)
-        self.levelled = self.problem.levelled(LEVELS)
-        self.plan = single_plan(self.problem, self.levelled.terms)
-        self.min_count = min_count
-        family = Family(
-            generative=True,
-            strength=0.0,
-            target=float(to_generative),
-            by_score=True,
-            backs_off=True,
-        )
-        self.family = family.shared_out(self.levelled.shares, 0.0)
-        self.held = stratified_folds(self.problem.labels, 3, np.random.default_rng(seed))
-
-    def validation(self, held=None):
-        return Validation(
-            self.problem.source(),
-            self.plan,
-            self.family,
-            self.held if held is None else held,
-            smoothing=1.0,
-            min_count=self.min_count,
-            threads=ONE_THREAD,
-        )
-
-    def parts(self, rows):
-        """Return the rows that are trained on, and those that are held out."""
-        rest = np.setdiff1d(np.arange(len(self.problem.labels)), rows)
-        return self.problem.rows(rest), self.problem.rows(rows)
-
-    def fit(self, problem, strength):
-        """Return the model of some rows by a training set of its own."""
-        family = self.family.shared_out(np.ones(len(strength)), strength)
-        training = train(problem, self.plan, min_count=self.min_count)
-        return training, training.discriminative(family, EXACT)[0]
-
-    def by_hand(self, strengths):
-        """Return the held-out loss of a model per fold, each with its strengths."""
-        losses = []
-        for rows, strength in zip(self.held, strengths, strict=True):
-            rest, held = self.parts(rows)
-            model = self.fit(rest, strength)[1]
-            losses.append(naive_hierarchy.log_loss(*read_model(model), held))
-        return sum(loss for loss, _ in losses) / sum(weight for _, weight in losses)
-
-    def per_term(self, *by_order, growth=1.3):
-        return Strengths(by_order, growth).per_term(self.levelled)
+from tests.engine.held_out import EXACT, Case
+from tests.engine.hierarchies import read_model
 
 
 @pytest.mark.parametrize("to_generative", [False, True])
@@ -148,7 +92,6 @@ def test_variances_are_the_mean_squares_of_scores():
             squares = [(model.scores[cell] ** 2).sum() for cell in cells if reached[cell]]
             expected[term] = np.mean(squares) / 2  # three classes
         np.testing.assert_allclose(fold.variances(), expected, rtol=1e-2)
-        np.testing.assert_array_equal(fold.orders, terms.orders)
 
 
 def test_each_fold_adapts_strengths_to_its_own_fit():
@@ -157,7 +100,8 @@ def test_each_fold_adapts_strengths_to_its_own_fit():
     validation = case.validation()
     plain = validation.loss(strength, EXACT)
     own = [
-        strength * adaptation.factors(fold.variances(), fold.orders) for fold in validation.folds
+        strength * adaptation.factors(fold.variances(), validation.orders)
+        for fold in validation.folds
     ]
     assert not np.allclose(own[0], own[1], rtol=0.1)
     found = validation.adapted_loss(strength, adaptation, EXACT)
@@ -206,6 +150,24 @@ def test_a_class_that_only_held_out_rows_have_is_no_error():
     loss = case.validation([rare]).loss(case.per_term(1.0, 5.0), LBFGS(max_iter=200))
     assert np.isfinite(loss)
     assert loss > 1.0
+
+
+def test_rows_of_classes_that_no_other_row_has_are_not_judged_beside_others():
+    case = Case()
+    labels = case.problem.labels
+    first = np.flatnonzero(labels == 2)[0]
+    rare = np.append(np.flatnonzero(labels == 2), np.flatnonzero(labels == 0)[:4])
+    strength = case.per_term(1.0, 5.0)
+    fold = case.validation([rare]).folds[0]
+    fold.minimise(strength, EXACT)
+    _, model = case.fit(case.parts(rare)[0], strength)
+    total, weight = naive_hierarchy.log_loss(
+        *read_model(model), case.problem.rows(np.flatnonzero(labels == 0)[:4])
+    )
+    assert fold.held_loss() == pytest.approx(total, rel=1e-4)
+    assert fold.held_weight == weight
+    # A fold that has no other rows to hold out is left out, if there is another.
+    assert len(case.validation([rare[:-4], np.array([first])]).folds) == 1
 
 
 def test_the_loss_of_a_model_held_down_is_that_of_class_frequencies():
