@@ -191,22 +191,12 @@ class Automatic:
                     if gain > PROMISE:
                         self._skip([depth], f"all triples: tilings had gained {gain:.1%}")
                         break
-            is_first = depth == self.depths[0]
-            found = self.search.run(
-                depth,
-                strengths,
-                shortlists,
-                forced=is_first or depth == self.least,
-                reserve=RESERVED * self.time_limit * (self._may_tile and depth < TILED_ORDER),
-            )
+            found = self._search_depth(depth, best, strengths, shortlists)
             if isinstance(found, str) and depth < self.least:
                 continue
             if isinstance(found, str):
-                found = self._search_shortlist(depth, strengths, shortlists) or found
-            if isinstance(found, str):
                 self._skip([deeper for deeper in self.depths if deeper >= depth], found)
                 break
-            self._note(found)
             shortlists, strengths = found.tuples.shortlists, found.trial.strengths
             if depth < self.least:
                 continue
@@ -223,6 +213,33 @@ class Automatic:
         if best is None:
             raise AssertionError("the first depth is always tried")
         return best
+
+    def _search_depth(
+        self,
+        depth: int,
+        best: Found | None,
+        strengths: Strengths,
+        shortlists: dict[int, np.ndarray],
+    ) -> Found | str:
+        """Return what is found with all tuples of a depth, or with those that tell most."""
+        found = self.search.run(
+            depth,
+            strengths,
+            shortlists,
+            forced=depth in (self.depths[0], self.least),
+            reserve=RESERVED * self.time_limit * (self._may_tile and depth < TILED_ORDER),
+        )
+        if isinstance(found, str):
+            if depth >= self.least:
+                found = self._search_shortlist(depth, strengths, shortlists) or found
+        else:
+            self._note(found)
+            # What all tuples gain in few rows, if little, those that tell most may gain without the
+            # chance of the others (waveform-5000).
+            if depth > 1 and len(self.held) > 1 and found.gain_over(best) < PROMISE:
+                short = self._search_shortlist(depth, strengths, shortlists)
+                found = short if short and short.gain_over(found) > WORTH else found
+        return found
 
     def _is_promising(
         self,
@@ -348,6 +365,7 @@ class Automatic:
                 return None
             found = self.search.run(depth, strengths, shortlists | {depth: tuples})
             if isinstance(found, Found):
+                self._note(found)
                 return found
         return None
 

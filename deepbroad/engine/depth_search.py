@@ -13,6 +13,7 @@ from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.dual import USUAL_ITERATIONS, plan_dual
 from deepbroad.engine.estimate import estimate_fit, refuse
 from deepbroad.engine.footprint import Footprint
+from deepbroad.engine.gram import plan_gram, search_seconds
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.planning import Planner
@@ -173,7 +174,7 @@ class DepthSearch:
         is_cheap = self._is_cheap(plan)
         if glances and not is_cheap:
             return "time"
-        if not forced and not self._has_time(plan, by_dual=tiled is not None):
+        if not forced and not self._has_time(plan, levelled, by_dual=tiled is not None):
             return "time"
         validation = self._validate(plan, levelled)
         if not self._has_begun:
@@ -206,12 +207,15 @@ class DepthSearch:
             room=self.room,
         )
 
-    def _has_time(self, plan: Plan, *, by_dual: bool) -> bool:
+    def _has_time(self, plan: Plan, levelled: LevelledTerms, *, by_dual: bool) -> bool:
         """Tell whether there is time for some trials, which dual ascent may make shorter.
 
         Of tilings it does. Of all tuples of a depth it may take longer than is thought, and then
         the most telling ones would have been the better choice (waveform-5000).
         """
+        if plan_gram(self.sample, plan, levelled.kinds, self.room):
+            needed = search_seconds(self.sample, plan, len(self.held), self.threads.count)
+            return perf_counter() + needed <= self.deadline
         estimate = estimate_fit(
             self.sample, plan, history=self.history, n_threads=self.threads.count
         )

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.cell_list import CellList
+from deepbroad.engine.cell_list import BLOCK_BYTES, CellList
 from deepbroad.engine.dual import STEP, SWEEP
 from deepbroad.engine.planning import group_part
 from deepbroad.kernels.gram import (
@@ -20,14 +20,16 @@ from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import TYPICAL
 from deepbroad.model.plan import Plan
 
-# More terms of one kind than these do not fit the integers that count matches.
-MOST_ALIKE = int(np.iinfo(np.uint16).max)
-# Nanoseconds to add a number of the matrix to a score.
-ADDITION = 0.13
+# More rows, or terms of one kind, than these do not fit the integers of cells and matches.
+MOST_NUMBERS = int(np.iinfo(np.uint16).max)
+# Nanoseconds to add a number of the matrix to a score, and to match two rows in a term.
+ADDITION, MATCH = 0.13, 0.08
+# Sweeps that a fit takes, about.
+USUAL_SWEEPS = 20
+# Fits of a search in each fold by a matrix that all folds share, and by one of its own.
+SHARED_FITS, OWN_FITS = 12, 2
 # Matrices of a validation beside the matches: one for all folds, those of threads, copies.
 MATRICES = 4
-# In more rows than these, a matrix for each fold takes longer than sweeps over its cells.
-MOST_OWN = 1_000
 
 
 class Gram:
@@ -43,7 +45,7 @@ class Gram:
 
     Attributes
     ----------
-    cells : ndarray of shape (n_terms, n_rows), int32
+    cells : ndarray of shape (n_terms, n_rows), uint16
         Cells of rows, numbered within each term.
     """
 
@@ -61,6 +63,8 @@ class Gram:
             values = self._is_telling[chosen].astype(np.uint16)
             fill_gram(self.cells[chosen], values, matches, threads)
         self._latest: tuple[np.ndarray, np.ndarray] | None = None
+        # Whether a matrix for one fit takes no longer than the sweeps of one over cells.
+        self._is_fast = MATCH * source.n_rows / 2 <= USUAL_SWEEPS * lookup_cost(source, plan)
 
     def inverse(self, strength: np.ndarray) -> np.ndarray:
         """Return 1/λ of each term; the one cell of a term without values to tell has no score."""
@@ -80,7 +84,7 @@ class Gram:
         """Return the matrix of strengths, (n, n) float32; None if cells had better be used."""
         if self._latest is not None and strength is self._latest[0]:
             return self._latest[1]
-        if self.cells.shape[1] > MOST_OWN and not self._is_by_kind(strength):
+        if not self._is_fast and not self._is_by_kind(strength):
             return None
         return self._of(strength, Threads(1))
 
@@ -112,13 +116,15 @@ def fill_gram(cells: np.ndarray, values: np.ndarray, gram: np.ndarray, threads: 
 
 def list_own_cells(source: ArraySource, plan: Plan, threads: Threads) -> np.ndarray:
     """Return the cell of each row, numbered within each term by first appearance, (n_terms, n)."""
-    n_cells = plan.terms.n_cells
+    terms, rows = plan.terms, np.arange(source.n_rows)
     listed = CellList(
-        group_part(source, plan, threads), np.arange(source.n_rows), plan, np.arange(n_cells),
-        is_kept=True, threads=threads,
+        group_part(source, plan, threads), rows, plan, np.arange(terms.n_cells), is_kept=False,
+        threads=threads,
     )  # fmt: skip
-    cells = np.ascontiguousarray(next(listed.blocks()).cells.T)
-    number_cells(cells, np.full(n_cells, -1, np.int32))
+    cells = np.empty((len(terms), len(rows)), np.uint16)
+    numbers, counts = np.full(terms.n_cells, -1, np.int32), np.zeros(len(terms), np.int64)
+    for block in listed.blocks():
+        number_cells(block.cells, block.rows, numbers, counts, cells)
     return cells
 
 
@@ -127,14 +133,31 @@ def plan_gram(source: ArraySource, plan: Plan, kinds: np.ndarray, room: float) -
 
     By counts at typical costs, so on any machine the same.
     """
-    rows, terms, n_classes = source.n_rows, len(plan.terms), source.n_classes
+    rows, terms, n_scores = source.n_rows, len(plan.terms), source.n_classes - 1
     alike = np.bincount(kinds)
-    if plan.items is not None or n_classes < 2 or alike.max() > MOST_ALIKE:
+    if plan.items is not None or n_scores < 1 or max(rows, alike.max()) > MOST_NUMBERS:
         return False
-    listed = 8.0 * terms * rows + 8.0 * plan.terms.n_cells
+    listed = 2.0 * terms * rows + 8.0 * plan.terms.n_cells + BLOCK_BYTES
     if listed + (2.0 * len(alike) + 4.0 * MATRICES) * rows**2 > room:
         return False
-    width = lane_count(n_classes - 1)
-    cells = min(float(plan.terms.n_cells), float(rows) * terms)
-    lookup = TYPICAL.lookup(cells, width, tables=terms, item=4)
-    return ADDITION * rows * (n_classes - 1) <= SWEEP * float(lookup) * terms + STEP
+    return ADDITION * rows * n_scores <= terms * lookup_cost(source, plan) + STEP
+
+
+def search_seconds(source: ArraySource, plan: Plan, folds: int, n_threads: int) -> float:
+    """Return about how long a search for strengths takes in the space of rows, at typical costs."""
+    rows, terms, n_scores = source.n_rows, len(plan.terms), source.n_classes - 1
+    matrix = MATCH * terms * rows**2 / 2
+    sweep = rows * (ADDITION * rows * n_scores + STEP)
+    lookups = lookup_cost(source, plan) * rows * terms
+    own = min(matrix + USUAL_SWEEPS * sweep, USUAL_SWEEPS * lookups)
+    return (
+        1e-9 / n_threads * (matrix + folds * (SHARED_FITS * USUAL_SWEEPS * sweep + OWN_FITS * own))
+    )
+
+
+def lookup_cost(source: ArraySource, plan: Plan) -> float:
+    """Return the nanoseconds that a sweep over cells takes for each row and term, about."""
+    terms = plan.terms
+    width = lane_count(source.n_classes - 1)
+    cells = min(float(terms.n_cells), float(source.n_rows) * len(terms))
+    return SWEEP * float(TYPICAL.lookup(cells, width, tables=len(terms), item=4))

@@ -32,8 +32,9 @@ PATIENCE = 50
 # A row whose belief is so near to its scores' softmax, in the mean gap to close, stays as it is:
 # most steps are those of rows that have settled long before the last ones do.
 SETTLED = 0.05
-# Rows and columns of a tile of the matrix.
-TILE_ROWS, TILE_COLUMNS = 16, 512
+# Rows and columns of a tile of the matrix, and terms at a time: what they are compared by stays in
+# the cache, and so does the tile (a third less time with 6,000 terms).
+TILE_ROWS, TILE_COLUMNS, TILE_TERMS = 8, 512, 128
 
 
 class GramRows(NamedTuple):
@@ -80,23 +81,27 @@ class GramPoint(NamedTuple):
 def add_matches(cells, values, first, last, gram):
     """Add Σ values of the terms in which rows match to the rows first..last of a Gram matrix.
 
-    `cells` (n_terms, n) int32; of each row only the columns from its tile's first row on are
+    `cells` (n_terms, n); of each row only the columns from its tile's first row on are
     written: the matrix is symmetric (`mirror_gram`). `gram` is (n, n) float32 or uint16.
     """
     n = gram.shape[1]
-    for top in range(first, last, TILE_ROWS):
-        bottom = min(top + TILE_ROWS, last)
-        for left in range(top, n, TILE_COLUMNS):
-            right = min(left + TILE_COLUMNS, n)
-            for term in range(len(cells)):
-                value = values[term]
-                if value == 0:
-                    continue
-                others = cells[term, left:right]
-                for row in range(top, bottom):
-                    own, into = cells[term, row], gram[row, left:right]
-                    for i in range(len(into)):
-                        into[i] += value if others[i] == own else values.dtype.type(0)
+    for start in range(0, len(cells), TILE_TERMS):
+        stop = min(start + TILE_TERMS, len(cells))
+        for top in range(first, last, TILE_ROWS):
+            bottom = min(top + TILE_ROWS, last)
+            for left in range(top, n, TILE_COLUMNS):
+                right = min(left + TILE_COLUMNS, n)
+                for term in range(start, stop):
+                    others, value = cells[term, left:right], values[term]
+                    for row in range(top, bottom):
+                        match_row(cells[term, row], others, value, gram[row, left:right])
+
+
+@jit
+def match_row(own, others, value, into):
+    """Add the value where others have the same cell."""
+    for i in range(len(into)):
+        into[i] += value if others[i] == own else into.dtype.type(0)
 
 
 @jit
@@ -273,12 +278,16 @@ def measure_effects(cells, inverse, rows, coefficients, sums, found):
 
 
 @jit
-def number_cells(cells, room):
-    """Number the cells of each term anew, by first appearance; `room` (n_cells,) int32 is of -1."""
-    for term in range(len(cells)):
-        own, count = cells[term], 0
-        for row in range(len(own)):
-            if room[own[row]] < 0:
-                room[own[row]] = count
-                count += 1
-            own[row] = room[own[row]]
+def number_cells(listed, rows, numbers, counts, cells):
+    """Write the cells of some rows, numbered within each term by first appearance.
+
+    `listed` (len(rows), n_terms) has their numbers among all cells, and `numbers` (n_all_cells,)
+    int32 those within terms, -1 for cells that did not appear before; `counts` (n_terms,) of these.
+    """
+    for place in range(len(rows)):
+        for term in range(len(counts)):
+            cell = listed[place, term]
+            if numbers[cell] < 0:
+                numbers[cell] = counts[term]
+                counts[term] += 1
+            cells[term, rows[place]] = numbers[cell]

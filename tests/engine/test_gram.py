@@ -96,7 +96,7 @@ def test_strengths_that_are_no_multiple_are_not_taken_for_one():
 
 
 def test_with_many_rows_only_strengths_by_kind_have_a_matrix_of_their_own(monkeypatch):
-    monkeypatch.setattr(gram_module, "MOST_OWN", 10)
+    monkeypatch.setattr(gram_module, "MATCH", 1e9)
     case = Case()
     gram = case.gram()
     assert gram.find(case.by_term()) is None
@@ -128,11 +128,17 @@ def test_it_is_used_where_it_fits_and_is_fast(monkeypatch):
     assert not is_planned(case)
 
 
-def test_it_is_not_used_where_matches_do_not_fit_their_integers(monkeypatch):
+def test_it_is_not_used_where_rows_or_terms_do_not_fit_their_integers(monkeypatch):
     case = Case()
-    monkeypatch.setattr(gram_module, "MOST_ALIKE", 1)
-    assert not is_planned(case)
-    assert is_planned(case, kinds=np.arange(len(case.terms)))
+    alike = np.zeros(len(case.terms), np.int64)
+    for rows, expected in ((49, False), (50, True)):
+        monkeypatch.setattr(gram_module, "MOST_NUMBERS", rows)
+        assert is_planned(case) == expected
+    assert len(alike) <= 50
+    monkeypatch.setattr(gram_module, "MOST_NUMBERS", len(alike) - 1)
+    case.source = case.source.take(np.arange(3))
+    assert not is_planned(case, kinds=alike)
+    assert is_planned(case, kinds=np.arange(len(alike)))
 
 
 def test_it_is_not_used_for_items():

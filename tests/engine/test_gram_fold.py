@@ -55,9 +55,9 @@ def test_variances_are_those_of_fits_over_cells():
         np.testing.assert_allclose(found.variances(), expected.variances(), rtol=0.02, atol=1e-6)
 
 
-@pytest.mark.parametrize("most", [0, 1000])
-def test_adapted_losses_are_those_of_fits_over_cells(most, monkeypatch):
-    monkeypatch.setattr(gram_module, "MOST_OWN", most)
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_adapted_losses_are_those_of_fits_over_cells(is_fast, monkeypatch):
+    monkeypatch.setattr(gram_module, "MATCH", 0.0 if is_fast else 1e9)
     case = Case()
     strength, adaptation = case.per_term(1.0, 5.0), Adaptation(1.0, 0.1)
     by_rows, by_cells = validate(case), case.validation()
@@ -67,7 +67,7 @@ def test_adapted_losses_are_those_of_fits_over_cells(most, monkeypatch):
     expected = by_cells.adapted_loss(strength, adaptation, EXACT)
     assert by_rows.adapted_loss(strength, adaptation, SOLVER) == pytest.approx(expected, rel=5e-3)
     assert [fold.held_loss() for fold in by_rows.folds] == before
-    assert all((fold._cells is not None) == (most == 0) for fold in by_rows.folds)
+    assert all((fold._cells is None) == is_fast for fold in by_rows.folds)
 
 
 def test_an_ascent_without_an_end_goes_on_over_cells(monkeypatch):

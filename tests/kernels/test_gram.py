@@ -40,7 +40,7 @@ def test_matches_are_those_of_every_pair_of_rows(data):
     rows = data.draw(st.sampled_from([1, TILE_ROWS - 1, TILE_ROWS, 2 * TILE_ROWS + 3]))
     terms = data.draw(st.integers(1, 4))
     random = np.random.default_rng(data.draw(st.integers(0, 99)))
-    cells = random.integers(0, 3, (terms, rows)).astype(np.int32)
+    cells = random.integers(0, 3, (terms, rows)).astype(np.uint16)
     dtype = data.draw(st.sampled_from([np.uint16, np.float32]))
     values = random.integers(0, 4, terms).astype(dtype)
     gram = np.zeros((rows, rows), dtype)
@@ -53,7 +53,7 @@ def test_matches_are_those_of_every_pair_of_rows(data):
 
 def test_rows_of_several_tiles_of_columns_match_too():
     rows = TILE_COLUMNS + TILE_ROWS + 1
-    cells = (np.arange(rows) % 7).astype(np.int32)[None]
+    cells = (np.arange(rows) % 7).astype(np.uint16)[None]
     gram = np.zeros((rows, rows), np.float32)
     add_matches(cells, np.ones(1, np.float32), 0, rows, gram)
     mirror_gram(gram)
@@ -70,9 +70,14 @@ def test_matrices_of_kinds_are_joined_by_their_values():
 
 
 def test_cells_are_numbered_within_terms_by_first_appearance():
-    cells = np.array([[4, 2, 4, 0], [9, 9, 7, 9]], np.int32)
-    number_cells(cells, np.full(10, -1, np.int32))
+    listed = np.array([[4, 9], [2, 9], [4, 7], [0, 9]], np.int32)
+    numbers, counts = np.full(10, -1, np.int32), np.zeros(2, np.int64)
+    cells = np.empty((2, 4), np.uint16)
+    # Rows come in blocks, in any order.
+    for rows in ([0, 1], [3, 2]):
+        number_cells(listed[rows], np.array(rows), numbers, counts, cells)
     assert cells.tolist() == [[0, 1, 0, 2], [0, 0, 1, 0]]
+    assert counts.tolist() == [3, 2]
 
 
 class Problem:
@@ -82,7 +87,7 @@ class Problem:
         random = np.random.default_rng(seed)
         n = ROWS + HELD
         self.n_classes = n_classes
-        self.cells = random.integers(0, VALUES, (TERMS, n)).astype(np.int32)
+        self.cells = random.integers(0, VALUES, (TERMS, n)).astype(np.uint16)
         self.labels = random.integers(0, n_classes, n)
         self.labels[:n_classes] = np.arange(n_classes)
         self.weights = random.integers(1, 4, n).astype(float)
@@ -203,8 +208,6 @@ def test_losses_of_rows_are_summed_by_weight():
 
 def test_effects_of_terms_are_mean_squares_of_the_scores_of_reached_cells():
     problem = Problem(3)
-    problem.cells[0, 0] = 0
-    number_cells(problem.cells, np.full(VALUES, -1, np.int32)[: problem.cells.max() + 1].copy())
     random = np.random.default_rng(3)
     coefficients = random.normal(size=(2, ROWS)).astype(np.float32)
     inverse = (1.0 / problem.strength).astype(np.float32)
