@@ -51,6 +51,35 @@ def test_where_all_tuples_are_too_many_the_most_telling_ones_are_tried(monkeypat
     assert tuples_of(choice) == pairs | {(c,) for c in range(12)}
 
 
+def test_where_all_pairs_gain_little_the_most_telling_ones_are_tried_too(monkeypatch):
+    def count_pairs(promise, folds=2):
+        tried = []
+        original = DepthSearch.run
+
+        def search(self, depth, start, among, **options):
+            tried.extend([len(among[2])] if depth == 2 and 2 in among else [])
+            return original(self, depth, start, among, **options)
+
+        monkeypatch.setattr(automatic, "PROMISE", promise)
+        monkeypatch.setattr(DepthSearch, "run", search)
+        monkeypatch.setattr(validation, "FOLDS", ((10_000, folds, 1),) if folds > 1 else ())
+        choice = choose(wide_exclusive_or(attributes=24), depths=[1, 2])
+        monkeypatch.setattr(DepthSearch, "run", original)
+        return choice, tried
+
+    # A gain that is large needs no others; in many rows, of one fold, there is less chance.
+    for promise, folds in ((0.05, 2), (0.99, 1)):
+        choice, tried = count_pairs(promise, folds)
+        assert tried == []
+        assert 2 not in choice.among
+    choice, tried = count_pairs(0.99)
+    assert len(tried) == 1
+    # They are better here, where 276 pairs are tried on 600 rows and one of them matters.
+    assert (0, 1) in {tuple(pair) for pair in choice.among[2].tolist()}
+    assert len(choice.among[2]) == tried[0] <= 48
+    assert len({trial.loss for trial in choice.trials if trial.depth == 2}) > 1
+
+
 def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
     monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "SHORTLISTS", (2.0, 0.5))

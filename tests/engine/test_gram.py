@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad.engine import gram as gram_module
-from deepbroad.engine.gram import Gram, list_own_cells, plan_gram
+from deepbroad.engine.gram import Gram, list_own_cells, plan_gram, search_seconds
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.plan import Plan
 from tests.engine.hierarchies import draw_nested, plans, single_plan
@@ -146,3 +146,13 @@ def test_it_is_not_used_for_items():
     common = np.zeros(len(case.terms.cardinalities), np.int64)
     case.plan = Plan.of(case.terms, (), common=common)
     assert not is_planned(case)
+
+
+def test_a_search_takes_longer_with_more_folds_and_shorter_with_more_threads():
+    case = Case()
+    seconds = search_seconds(case.source, case.plan, 5, 1)
+    assert 0.0 < seconds < 1.0
+    assert search_seconds(case.source, case.plan, 5, 2) == pytest.approx(seconds / 2)
+    assert seconds < search_seconds(case.source, case.plan, 10, 1) < 2 * seconds
+    more = case.source.take(np.tile(np.arange(50), 4))
+    assert 4 * seconds < search_seconds(more, case.plan, 5, 1) < 16 * seconds
