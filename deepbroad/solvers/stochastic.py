@@ -66,9 +66,9 @@ class SGD:
     max_iter : int
         Passes over the data at most.
     tol : float
-        It plans for ten passes with 2e-3, for more the smaller it is. Stop before if three
-        tenths of these in a row, three at least, do not lower the held-out loss by this part of it
-        each.
+        It plans for ten passes with 2e-3, for more the smaller it is. If a tenth of these in a row,
+        one at least, do not lower the held-out loss by this part of it each, steps shrink to
+        nothing in the next pass, and stop if that does not lower it either.
     momentum : float
         Weight of the past in m at most. It grows with the steps, k/(k + 10), until m is of about a
         quarter of a pass.

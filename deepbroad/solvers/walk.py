@@ -29,8 +29,10 @@ FADING = 0.85
 # A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
 # are few, long steps are noisy, and shorter ones will come anyway.
 CHANCE = 0.1
-# Passes without a gain that end the walk: so many at least, and this share of those planned.
-PATIENCE, SHARE_OF_PATIENCE = 3, 0.3
+# Passes without a gain after which the walk comes to its end: so many at least, and this share of
+# those planned. Steps shrink to nothing in the pass that follows; if that gains nothing either, it
+# was the last.
+PATIENCE, SHARE_OF_PATIENCE = 1, 0.1
 # The k-th gradient meets a past of weight k/(k + WARMING) at most: while the radius still grows,
 # a long memory brings what was right some steps ago, and the walk overshoots (poker-hand, letter).
 WARMING = 10
@@ -233,8 +235,15 @@ class Walk:
 
     def _fade(self, cycle: int, number: int) -> float:
         """Return which part of a step is taken: all at first, none at the end."""
-        way = (cycle + number / self.objective.n_batches) / self.settings.horizon
-        return min(1.0, (1.0 - way) / FADING)
+        through = number / self.objective.n_batches
+        way = (cycle + through) / self.settings.horizon
+        left = 1.0 - through if self.state.patience >= self._patience else 1.0
+        return left * min(1.0, (1.0 - way) / FADING)
+
+    @property
+    def _patience(self) -> float:
+        """Passes without a gain after which the next may be the last."""
+        return max(PATIENCE, SHARE_OF_PATIENCE * self.settings.horizon)
 
     def _first_radius(self, gradient: np.ndarray, cycle: int, number: int) -> float:
         """Return how far a step down the gradient goes, by the curvature along it."""
@@ -307,7 +316,7 @@ class Walk:
         if self._stopped:
             return "stopped"
         passes, horizon = len(self.state.evaluation_curve), self.settings.horizon
-        if self.state.patience >= max(PATIENCE, SHARE_OF_PATIENCE * horizon):
+        if self.state.patience >= self._patience + 1:
             return "converged"
         if passes < horizon:
             return None

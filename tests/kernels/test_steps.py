@@ -49,7 +49,7 @@ def test_a_penalty_without_a_gradient_leads_to_its_target():
         0, N, u, momentum, np.zeros(N), strong, scaling, origin, mean, (0.9, 0.3, 0.2)
     )
     np.testing.assert_allclose(u, pull.target, atol=1e-6)
-    assert distance == 0.0
+    assert distance < 1e-20  # what rounding leaves
 
 
 def test_squares_and_the_probe_are_of_scaled_gradients():

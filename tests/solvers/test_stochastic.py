@@ -198,6 +198,25 @@ def test_steps_shrink_to_nothing_over_the_passes_that_are_planned(monkeypatch):
     assert last[-1] < 0.1 * max(last)
 
 
+def test_steps_shrink_to_nothing_in_the_pass_after_one_that_gained_nothing(monkeypatch):
+    sizes = []
+
+    def spy(*arguments):
+        sizes.append(arguments[-1][1])
+        return take_step(*arguments)
+
+    problem = Bowls()
+    # Held-out losses that fall, stay, fall again, and stay.
+    told = iter([1.0, 0.5, 0.5, 0.25, 0.25, 0.25, 0.1])
+    monkeypatch.setattr(problem, "held_loss", lambda u: next(told))
+    monkeypatch.setattr("deepbroad.solvers.walk.take_step", spy)
+    found = walk(problem, max_iter=100, tol=2e-3)
+    assert (found.status, found.n_iter) == ("converged", 5)
+    passes = np.array(sizes).reshape(5, BATCHES)
+    shrunk = passes[:, -1] / passes[:, 0] < 0.3
+    assert shrunk.tolist() == [False, False, True, False, True]
+
+
 @pytest.mark.parametrize(
     ("max_iter", "tol", "passes"),
     [(500, 2e-3, 10), (3, 2e-3, 3), (500, 2e-5, 100), (50, 2e-5, 50), (500, 0.0, 500), (9, 0.1, 2)],
