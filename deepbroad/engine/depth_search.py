@@ -214,7 +214,10 @@ class DepthSearch:
         the most telling ones would have been the better choice (waveform-5000).
         """
         if plan_gram(self.sample, plan, levelled.kinds, self.room):
-            needed = search_seconds(self.sample, plan, len(self.held), self.threads.count)
+            needed = search_seconds(
+                self.sample, plan, folds=len(self.held), room=self.room,
+                n_threads=self.threads.count,
+            )  # fmt: skip
             return perf_counter() + needed <= self.deadline
         estimate = estimate_fit(
             self.sample, plan, history=self.history, n_threads=self.threads.count

@@ -1,11 +1,12 @@
 """What pairs of rows share: the Gram matrix of strengths, by the matches of terms counted once."""
 
 from functools import partial
+from math import inf
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.cell_list import BLOCK_BYTES, CellList
+from deepbroad.engine.cell_list import BLOCK_BYTES, KEPT_BYTES, CellList
 from deepbroad.engine.dual import STEP, SWEEP
 from deepbroad.engine.planning import group_part
 from deepbroad.kernels.gram import (
@@ -24,6 +25,8 @@ from deepbroad.model.plan import Plan
 MOST_NUMBERS = int(np.iinfo(np.uint16).max)
 # Nanoseconds to add a number of the matrix to a score, and to match two rows in a term.
 ADDITION, MATCH = 0.13, 0.08
+# Nanoseconds to find a cell anew in each sweep, where they do not fit (spambase).
+UNKEPT = 8.0
 # Sweeps that a fit takes, about.
 USUAL_SWEEPS = 20
 # Fits of a search in each fold by a matrix that all folds share, and by one of its own.
@@ -42,6 +45,8 @@ class Gram:
     plan : Plan
     kinds : integer array of shape (n_terms,)
         Terms of one kind have the same strength most of the time: their matches are counted once.
+    room : float
+        Bytes that a fit over cells would have instead.
 
     Attributes
     ----------
@@ -50,7 +55,7 @@ class Gram:
     """
 
     def __init__(
-        self, source: ArraySource, plan: Plan, kinds: np.ndarray, threads: Threads
+        self, source: ArraySource, plan: Plan, kinds: np.ndarray, room: float, threads: Threads
     ) -> None:
         self.cells = list_own_cells(source, plan, threads)
         self._is_telling = plan.terms.spaces > 1
@@ -64,7 +69,8 @@ class Gram:
             fill_gram(self.cells[chosen], values, matches, threads)
         self._latest: tuple[np.ndarray, np.ndarray] | None = None
         # Whether a matrix for one fit takes no longer than the sweeps of one over cells.
-        self._is_fast = MATCH * source.n_rows / 2 <= USUAL_SWEEPS * lookup_cost(source, plan)
+        lookups = USUAL_SWEEPS * lookup_cost(source, plan, room)
+        self._is_fast = MATCH * source.n_rows / 2 <= lookups
 
     def inverse(self, strength: np.ndarray) -> np.ndarray:
         """Return 1/λ of each term; the one cell of a term without values to tell has no score."""
@@ -140,24 +146,28 @@ def plan_gram(source: ArraySource, plan: Plan, kinds: np.ndarray, room: float) -
     listed = 2.0 * terms * rows + 8.0 * plan.terms.n_cells + BLOCK_BYTES
     if listed + (2.0 * len(alike) + 4.0 * MATRICES) * rows**2 > room:
         return False
-    return ADDITION * rows * n_scores <= terms * lookup_cost(source, plan) + STEP
+    return ADDITION * rows * n_scores <= terms * lookup_cost(source, plan, inf) + STEP
 
 
-def search_seconds(source: ArraySource, plan: Plan, folds: int, n_threads: int) -> float:
+def search_seconds(
+    source: ArraySource, plan: Plan, *, folds: int, room: float, n_threads: int
+) -> float:
     """Return about how long a search for strengths takes in the space of rows, at typical costs."""
     rows, terms, n_scores = source.n_rows, len(plan.terms), source.n_classes - 1
     matrix = MATCH * terms * rows**2 / 2
     sweep = rows * (ADDITION * rows * n_scores + STEP)
-    lookups = lookup_cost(source, plan) * rows * terms
+    lookups = lookup_cost(source, plan, room / folds) * rows * terms
     own = min(matrix + USUAL_SWEEPS * sweep, USUAL_SWEEPS * lookups)
     return (
         1e-9 / n_threads * (matrix + folds * (SHARED_FITS * USUAL_SWEEPS * sweep + OWN_FITS * own))
     )
 
 
-def lookup_cost(source: ArraySource, plan: Plan) -> float:
+def lookup_cost(source: ArraySource, plan: Plan, room: float) -> float:
     """Return the nanoseconds that a sweep over cells takes for each row and term, about."""
-    terms = plan.terms
+    terms, rows = plan.terms, float(source.n_rows)
     width = lane_count(source.n_classes - 1)
-    cells = min(float(terms.n_cells), float(source.n_rows) * len(terms))
-    return SWEEP * float(TYPICAL.lookup(cells, width, tables=len(terms), item=4))
+    cells = min(float(terms.n_cells), rows * len(terms))
+    lookup = SWEEP * float(TYPICAL.lookup(cells, width, tables=len(terms), item=4))
+    is_kept = 4.0 * rows * len(terms) <= min(room, KEPT_BYTES)
+    return lookup if is_kept else lookup + UNKEPT

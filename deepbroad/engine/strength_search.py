@@ -157,6 +157,8 @@ class StrengthSearch:
             return best
         self._validation.loss(strength, self._solver)  # what the adaptations follow
         for adaptation in ADAPTATIONS:
+            if self._is_late():
+                break
             judge = partial(self._validation.adapted_loss, strength, adaptation, self._solver)
             trial = self._judge(best.strengths, adaptation, judge)
             if trial.loss >= best.loss * (1.0 - BETTER):

@@ -69,7 +69,7 @@ class Validation:
         self._gram: Gram | None = None
         is_plain = min_count <= 1 and family.pulls_scores_to_zero
         if kinds is not None and is_plain and plan_gram(source, plan, kinds, room):
-            self._gram = Gram(source, plan, kinds, threads)
+            self._gram = Gram(source, plan, kinds, self._room, threads)
         judged = [(rows, list_judged(source, rows)) for rows in held]
         fair = [(rows, known) for rows, known in judged if len(known)]
         self.folds = [self._fold(*rows) for rows in fair or zip(held, held, strict=True)]

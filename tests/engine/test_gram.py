@@ -37,7 +37,7 @@ class Case:
         self.source = self.problem.source()
 
     def gram(self, threads=ONE_THREAD):
-        return Gram(self.source, self.plan, self.levelled.kinds, threads)
+        return Gram(self.source, self.plan, self.levelled.kinds, inf, threads)
 
     def expected(self, strength):
         inverse = np.where(self.terms.spaces > 1, 1.0 / strength, 0.0)
@@ -148,11 +148,28 @@ def test_it_is_not_used_for_items():
     assert not is_planned(case)
 
 
+def seconds_of(case, folds=5, n_threads=1, room=inf, source=None):
+    source = case.source if source is None else source
+    return search_seconds(source, case.plan, folds=folds, room=room, n_threads=n_threads)
+
+
 def test_a_search_takes_longer_with_more_folds_and_shorter_with_more_threads():
     case = Case()
-    seconds = search_seconds(case.source, case.plan, 5, 1)
+    seconds = seconds_of(case)
     assert 0.0 < seconds < 1.0
-    assert search_seconds(case.source, case.plan, 5, 2) == pytest.approx(seconds / 2)
-    assert seconds < search_seconds(case.source, case.plan, 10, 1) < 2 * seconds
+    assert seconds_of(case, n_threads=2) == pytest.approx(seconds / 2)
+    assert seconds < seconds_of(case, folds=10) < 2 * seconds
     more = case.source.take(np.tile(np.arange(50), 4))
-    assert 4 * seconds < search_seconds(more, case.plan, 5, 1) < 16 * seconds
+    assert 4 * seconds < seconds_of(case, source=more) < 16 * seconds
+
+
+def test_where_lists_of_cells_do_not_fit_a_matrix_of_its_own_pays_for_more_rows(monkeypatch):
+    case = Case()
+    monkeypatch.setattr(gram_module, "MATCH", 4.0)
+    found = [
+        Gram(case.source, case.plan, case.levelled.kinds, room, ONE_THREAD).find(case.by_term())
+        for room in (inf, 1.0)
+    ]
+    assert found[0] is None
+    np.testing.assert_allclose(found[1], case.expected(case.by_term()), rtol=1e-5)
+    assert seconds_of(case, room=1.0) > seconds_of(case)
