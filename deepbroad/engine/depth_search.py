@@ -42,6 +42,9 @@ EXPECTED_SWEEPS = 4 * 10
 # Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
 # strengths untried (pendigits). Coarse ones tell strengths apart less well (segment, letter).
 PRECISE_SECONDS = 6.0
+# Seconds that a search in the space of rows may take: what deeper tuples of few rows gain by more
+# is little (splice, spambase).
+MOST_BY_ROWS = 20.0
 # Where the search begins for tilings: the strength of one, if it had no copies.
 TILED_STRENGTH = 3.0
 
@@ -218,7 +221,7 @@ class DepthSearch:
                 self.sample, plan, folds=len(self.held), room=self.room,
                 n_threads=self.threads.count,
             )  # fmt: skip
-            return perf_counter() + needed <= self.deadline
+            return needed <= min(MOST_BY_ROWS, self.deadline - perf_counter())
         estimate = estimate_fit(
             self.sample, plan, history=self.history, n_threads=self.threads.count
         )

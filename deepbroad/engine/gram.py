@@ -30,7 +30,7 @@ UNKEPT = 8.0
 # Sweeps that a fit takes, about.
 USUAL_SWEEPS = 20
 # Fits of a search in each fold by a matrix that all folds share, and by one of its own.
-SHARED_FITS, OWN_FITS = 12, 2
+SHARED_FITS, OWN_FITS = 12, 4
 # Matrices of a validation beside the matches: one for all folds, those of threads, copies.
 MATRICES = 4
 

@@ -27,8 +27,9 @@ LEAST, LEAST_ROWS, MOST = 1e-4, 3.0, 1e5
 LEAST_GROWTH, MOST_GROWTH = 1.0, 4.0
 # A loss that is lower by less than this share is no better.
 BETTER = 1e-4
-# What is tried once the strengths by order are found, as long as it is better. Where most terms
-# matter, a little is best; in full, adaptation pays where few do (car, connect-4).
+# What is tried once the strengths by order are found, as long as it is better if fits are precise
+# enough to tell. Where most terms matter, a little is best; in full, adaptation pays where few do
+# (car, connect-4).
 ADAPTATIONS = (
     Adaptation(0.25, 0.1),
     Adaptation(0.5, 0.1),
@@ -161,9 +162,10 @@ class StrengthSearch:
                 break
             judge = partial(self._validation.adapted_loss, strength, adaptation, self._solver)
             trial = self._judge(best.strengths, adaptation, judge)
-            if trial.loss >= best.loss * (1.0 - BETTER):
+            if trial.loss < best.loss * (1.0 - BETTER):
+                best = trial
+            elif self._validation.is_precise:
                 break
-            best = trial
         return best
 
     def _try(self, strengths: Strengths) -> Trial:

@@ -74,6 +74,11 @@ class Validation:
         fair = [(rows, known) for rows, known in judged if len(known)]
         self.folds = [self._fold(*rows) for rows in fair or zip(held, held, strict=True)]
 
+    @property
+    def is_precise(self) -> bool:
+        """Whether fits converge however loose the tolerance of L-BFGS is."""
+        return self._gram is not None
+
     def _fold(self, held: np.ndarray, judged: np.ndarray) -> Fold:
         """Return the fold that holds out some rows, and is judged by those of them."""
         by_cells = partial(self._cell_fold, held, judged)

@@ -28,8 +28,9 @@ NEVER = float("inf")
 class Bowl:
     """A stand-in for a validation: a loss that grows with the distance from the best strengths."""
 
-    def __init__(self, levelled, best, *, growth=None, adapted=1.0):
+    def __init__(self, levelled, best, *, growth=None, adapted=1.0, is_precise=True):
         self.levelled, self.best, self.growth, self.adapted = levelled, best, growth, adapted
+        self.is_precise = is_precise
         self.passes = 0
         self.calls = []
 
@@ -187,6 +188,15 @@ def test_adaptations_are_tried_as_long_as_they_are_better():
     # What adaptations follow is a fit with the strengths that were found.
     before = bowl.calls[-4][0]
     np.testing.assert_array_equal(before, best.strengths.per_term(LEVELLED))
+
+
+def test_where_fits_are_not_precise_all_adaptations_are_tried():
+    losses = dict(zip(strength_search.ADAPTATIONS, (1.01, 0.9, 0.92, 0.5), strict=True))
+    bowl = Bowl(LEVELLED, (1.0, 30.0), adapted=losses.__getitem__, is_precise=False)
+    found, best = search(bowl)
+    assert best.adaptation == strength_search.ADAPTATIONS[3]
+    tried = [trial.adaptation for trial in found.trials if trial.adaptation != UNADAPTED]
+    assert tried == list(strength_search.ADAPTATIONS)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.0 - 1e-6, 1.2])
