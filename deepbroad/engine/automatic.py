@@ -159,6 +159,7 @@ class Automatic:
             return replace(counted, skipped=skipped, is_cut_short=self.is_cut_short)
         strength = best.strength
         factor = find_caution(best.validation, strength, best.trial.loss, self.search.deadline)
+        self.is_cut_short |= self.search.is_late
         factor *= self._refine(best.levelled, strength)
         return Choice(
             best.levelled,

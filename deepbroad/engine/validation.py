@@ -70,9 +70,9 @@ class Validation:
         is_plain = min_count <= 1 and family.pulls_scores_to_zero
         if kinds is not None and is_plain and plan_gram(source, plan, kinds, room):
             self._gram = Gram(source, plan, kinds, self._room, threads)
-        judged = [(rows, list_judged(source, rows)) for rows in held]
-        fair = [(rows, known) for rows, known in judged if len(known)]
-        self.folds = [self._fold(*rows) for rows in fair or zip(held, held, strict=True)]
+        lonely = list_lonely(source)
+        judged = [np.setdiff1d(rows, lonely) for rows in held]
+        self.folds = [self._fold(np.union1d(rows, lonely), rows) for rows in judged if len(rows)]
 
     @property
     def is_precise(self) -> bool:
@@ -80,7 +80,7 @@ class Validation:
         return self._gram is not None
 
     def _fold(self, held: np.ndarray, judged: np.ndarray) -> Fold:
-        """Return the fold that holds out some rows, and is judged by those of them."""
+        """Return the fold that does not train some rows, and is judged by some of these."""
         by_cells = partial(self._cell_fold, held, judged)
         if self._gram is None:
             return by_cells()
@@ -150,14 +150,16 @@ class Validation:
         return sum(losses) / sum(fold.held_weight for fold in self.folds)
 
 
-def list_judged(source: ArraySource, held: np.ndarray) -> np.ndarray:
-    """Return the held-out rows of classes that other rows have too.
+def list_lonely(source: ArraySource) -> np.ndarray:
+    """Return the rows of classes that no other row has, if there are two others to tell apart.
 
-    What a model says of a class that it never saw is chance, and costs more than all other rows.
+    What a model says of a class that it never saw is chance, and costs more than all other rows;
+    and one that is trained but never held out rewards those that never expect it.
     """
-    rest = np.ones(source.n_rows, bool)
-    rest[held] = False
-    return held[np.isin(source.labels[held], source.labels[rest])]
+    has_weight = np.ones(source.n_rows, bool) if source.weights is None else source.weights > 0
+    counts = np.bincount(source.labels[has_weight], minlength=source.n_classes)
+    is_lonely = counts[source.labels] <= 1
+    return np.flatnonzero(is_lonely) if np.count_nonzero(counts > 1) > 1 else np.empty(0, np.int64)
 
 
 def train_without(

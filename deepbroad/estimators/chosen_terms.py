@@ -149,9 +149,9 @@ class ChosenTerms(StreamedDiscriminative):
 
     def _depths(self, n: int, *, all_tuples: bool) -> Sequence[int]:
         """Return the depths that the choice goes through, the last of which may be given."""
-        if not self._has_all_orders or not all_tuples:
-            return [n]
-        return DEPTHS if isinstance(self.n, str) else range(1, n + 1)
+        if isinstance(self.n, str) and all_tuples:
+            return DEPTHS
+        return range(1, n + 1) if self._has_all_orders and all_tuples else [n]
 
     def _unstrengthened(self) -> Family:
         """Return the family but for its strengths."""

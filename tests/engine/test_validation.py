@@ -9,7 +9,7 @@ from deepbroad.data.source import ArraySource
 from deepbroad.engine import merging
 from deepbroad.engine.fold import GROUPS
 from deepbroad.engine.scoring import Scorer
-from deepbroad.engine.validation import draw_folds, stratified_folds
+from deepbroad.engine.validation import draw_folds, list_lonely, stratified_folds
 from deepbroad.model.strengths import Adaptation
 from deepbroad.solvers import LBFGS
 from tests import naive_hierarchy
@@ -152,22 +152,30 @@ def test_a_class_that_only_held_out_rows_have_is_no_error():
     assert loss > 1.0
 
 
-def test_rows_of_classes_that_no_other_row_has_are_not_judged_beside_others():
-    case = Case()
+def test_rows_of_classes_that_no_other_row_has_are_neither_trained_nor_judged():
+    case = Case(weighted=False)
     labels = case.problem.labels
-    first = np.flatnonzero(labels == 2)[0]
-    rare = np.append(np.flatnonzero(labels == 2), np.flatnonzero(labels == 0)[:4])
+    only = np.flatnonzero(labels == 2)[0]
+    rest = np.flatnonzero(labels != 2)
     strength = case.per_term(1.0, 5.0)
-    fold = case.validation([rare]).folds[0]
-    fold.minimise(strength, EXACT)
-    _, model = case.fit(case.parts(rare)[0], strength)
-    total, weight = naive_hierarchy.log_loss(
-        *read_model(model), case.problem.rows(np.flatnonzero(labels == 0)[:4])
-    )
-    assert fold.held_loss() == pytest.approx(total, rel=1e-4)
-    assert fold.held_weight == weight
-    # A fold that has no other rows to hold out is left out, if there is another.
-    assert len(case.validation([rare[:-4], np.array([first])]).folds) == 1
+    full = case.problem
+    case.problem = full.rows(rest)
+    held = stratified_folds(case.problem.labels, 3, np.random.default_rng(0))
+    expected = case.validation(held).loss(strength, EXACT)
+    # The same with a row of a class of its own, once among those that are held out and once not.
+    case.problem = full.rows(np.append(rest, only))
+    for with_it in ([held[0], held[1], held[2]], [np.append(held[0], len(rest)), *held[1:]]):
+        assert case.validation(with_it).loss(strength, EXACT) == pytest.approx(expected, rel=1e-4)
+
+
+def test_where_hardly_a_class_has_two_rows_all_rows_are_judged():
+    labels = np.array([0, 0, 0, 1])
+    assert list_lonely(rows_of(labels)).tolist() == []
+    assert list_lonely(rows_of([0, 1, 2])).tolist() == []
+    assert list_lonely(rows_of([0, 0, 1, 1, 2])).tolist() == [4]
+    weighted = ArraySource(np.zeros((1, 6), np.uint8), np.array([0, 0, 1, 1, 2, 2]), 3,
+                           np.array([2]), np.array([1.0, 1, 1, 1, 1, 0]))  # fmt: skip
+    assert list_lonely(weighted).tolist() == [4, 5]
 
 
 def test_the_loss_of_a_model_held_down_is_that_of_class_frequencies():
