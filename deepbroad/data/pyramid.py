@@ -18,6 +18,8 @@ from deepbroad.data.cuts import midpoints
 # Shifted bins have their cuts among those of this level. What finer bins add is little, and where
 # their cuts lie matters less.
 SHIFTED_LEVELS = 6
+# Of the weight of a bin, by which two ways to halve it differ that are as good.
+TIE = 1e-9
 
 
 class Place(NamedTuple):
@@ -142,5 +144,7 @@ def _halve(bounds: np.ndarray, before: np.ndarray) -> np.ndarray:
     middle = (before[low] + before[high]) / 2
     above = np.clip(np.searchsorted(before, middle), low + 1, high - 1)
     below = np.maximum(above - 1, low + 1)
-    nearer = middle - before[below] <= before[above] - middle
+    # Two that are as near are so in any unit of the weights, whatever their sums are rounded to.
+    slack = TIE * (before[high] - before[low])
+    nearer = middle - before[below] <= before[above] - middle + slack
     return np.where(nearer, below, above)

@@ -58,8 +58,9 @@ class SGD:
     a strong one, far from its target, does not limit the step size. The first r is a tenth of a
     gradient step, by the curvature along it. The solution is the last mean ū whose held-out
     loss is within `tol` of the lowest.
-    After a pass that raises it by a tenth, or by `tol` if that is more, the walk goes on from the
-    best ū with half of a, the sum and r as they were there.
+    After a pass that raises it by a tenth, or by `tol` if that is more, and at once after a batch
+    that loses three times what the start does, the walk goes on from the best ū with half of a, the
+    sum and r as they were there.
 
     Parameters
     ----------

@@ -29,6 +29,9 @@ FADING = 0.85
 # A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
 # are few, long steps are noisy, and shorter ones will come anyway.
 CHANCE = 0.1
+# A batch that loses so many times what the start does is a step that went too far: the walk goes
+# back at once.
+OVERSHOT = 3.0
 # Passes without a gain after which the walk comes to its end: so many at least, and this share of
 # those planned. Steps shrink to nothing in the pass that follows; if that gains nothing either, it
 # was the last.
@@ -186,7 +189,10 @@ class Walk:
                 self._go_back()
             cycle, total = len(self.state.evaluation_curve), 0.0
             for number in range(self.objective.n_batches):
-                total += self._step(cycle, number)
+                loss = self._step(cycle, number)
+                total += loss
+                if not loss <= OVERSHOT * self.state.loss_curve[0]:
+                    self._go_back()
             self.state.evaluation_curve.append(total / self.objective.n_batches)
             self._judge(self.objective.held_loss(self.state.mean))
         return status

@@ -170,3 +170,12 @@ def test_even_numbers_are_halves_quarters_and_eighths():
     found = nested_cuts(np.random.default_rng(0).permutation(64).astype(float), levels=3)
     for level, cuts in enumerate(unshifted(found), start=1):
         np.testing.assert_array_equal(cuts, np.arange(1, 2**level) * 64 / 2**level - 0.5)
+
+
+@pytest.mark.parametrize("unit", [0.1, 0.3, 1e-3, 1e-12, 7.0])
+def test_the_unit_of_weights_does_not_matter(unit):
+    values = np.random.default_rng(3).normal(size=400)
+    plain = nested_cuts(values, levels=6)
+    weighted = nested_cuts(values, np.full(400, unit), levels=6)
+    for expected, found in zip(plain, weighted, strict=True):
+        np.testing.assert_array_equal(found, expected)
