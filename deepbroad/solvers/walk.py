@@ -29,8 +29,8 @@ FADING = 0.85
 # A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
 # are few, long steps are noisy, and shorter ones will come anyway.
 CHANCE = 0.1
-# A batch that loses so many times what the start does is a step that went too far: the walk goes
-# back at once.
+# A batch that loses so many times what the first did, or later the first pass, is a step that went
+# too far: the walk goes back at once. Held-out rows have no part in that.
 OVERSHOT = 3.0
 # Passes without a gain after which the walk comes to its end: so many at least, and this share of
 # those planned. Steps shrink to nothing in the pass that follows; if that gains nothing either, it
@@ -187,13 +187,13 @@ class Walk:
         while (status := self._ended()) is None:
             if self._has_risen():
                 self._go_back()
-            cycle, total = len(self.state.evaluation_curve), 0.0
+            curve, losses = self.state.evaluation_curve, []
             for number in range(self.objective.n_batches):
-                loss = self._step(cycle, number)
-                total += loss
-                if not loss <= OVERSHOT * self.state.loss_curve[0]:
+                losses.append(self._step(len(curve), number))
+                usual = curve[0] if curve else losses[0]
+                if not losses[-1] <= OVERSHOT * usual:
                     self._go_back()
-            self.state.evaluation_curve.append(total / self.objective.n_batches)
+            curve.append(sum(losses) / len(losses))
             self._judge(self.objective.held_loss(self.state.mean))
         return status
 

@@ -97,7 +97,7 @@ def test_passes_that_bring_nothing_end_the_walk():
     small = gains <= 0.003 * np.array(curve[1:])
     assert small[-2:].all()
     assert not (small[:-2] & small[1:-1]).any()
-    assert found.loss == min(curve)
+    assert min(curve) <= found.loss <= 1.003 * min(curve)
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 5])
