@@ -273,6 +273,16 @@ def test_few_rows_make_the_choice_cautious_and_many_do_not(monkeypatch):
     np.testing.assert_allclose(choose(exclusive_or()).strength, 3.0 * plain.strength)
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_search_for_caution_that_time_ended_is_cut_short(monkeypatch, is_late):
+    def find(validation, strength, loss, deadline):
+        monkeypatch.setattr(depth_search.DepthSearch, "is_late", is_late)
+        return 1.0
+
+    monkeypatch.setattr(automatic, "find_caution", find)
+    assert choose(exclusive_or(), depths=[1]).is_cut_short == is_late
+
+
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
 def test_fits_are_precise_where_they_are_cheap(monkeypatch, seconds):
     monkeypatch.setattr(depth_search, "PRECISE_SECONDS", seconds)
