@@ -59,8 +59,8 @@ class SGD:
     gradient step, by the curvature along it. The solution is the last mean ū whose held-out
     loss is within `tol` of the lowest.
     After a pass that raises it by a tenth, or by `tol` if that is more, and at once after a batch
-    that loses three times what the first did, the walk goes on from the best ū with half of a, the
-    sum and r as they were there.
+    that loses three times what F is by it at the best ū, the walk goes on from that with half of a,
+    the sum and r as they were there.
 
     Parameters
     ----------

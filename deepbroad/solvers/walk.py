@@ -29,8 +29,9 @@ FADING = 0.85
 # A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
 # are few, long steps are noisy, and shorter ones will come anyway.
 CHANCE = 0.1
-# A batch that loses so many times what the first did, or later the first pass, is a step that went
-# too far: the walk goes back at once. Held-out rows have no part in that.
+# A batch that loses so many times what F is by it at the best mean comes after a step that went too
+# far: the walk goes back at once. Only those are looked at that lose as much more than the first
+# batch at the start. Held-out rows have no part in that.
 OVERSHOT = 3.0
 # Passes without a gain after which the walk comes to its end: so many at least, and this share of
 # those planned. Steps shrink to nothing in the pass that follows; if that gains nothing either, it
@@ -74,6 +75,8 @@ class WalkState:
         r, and the sum of r²·‖κg‖².
     caution : float
         a.
+    ceiling : float
+        What a batch may lose without being looked at; 0 before the first.
     steps, patience : int
         Steps so far, without those that the walk went back on, and passes since the last gain.
     best_loss, seconds : float
@@ -95,6 +98,7 @@ class WalkState:
     radius: float
     squares: float
     caution: float
+    ceiling: float
     steps: int
     patience: int
     best_loss: float
@@ -152,6 +156,7 @@ class Walk:
             radius=0.0,
             squares=0.0,
             caution=self.settings.caution,
+            ceiling=0.0,
             steps=0,
             patience=0,
             best_loss=float("inf"),
@@ -187,13 +192,13 @@ class Walk:
         while (status := self._ended()) is None:
             if self._has_risen():
                 self._go_back()
-            curve, losses = self.state.evaluation_curve, []
+            cycle, total = len(self.state.evaluation_curve), 0.0
             for number in range(self.objective.n_batches):
-                losses.append(self._step(len(curve), number))
-                usual = curve[0] if curve else losses[0]
-                if not losses[-1] <= OVERSHOT * usual:
+                loss = self._step(cycle, number)
+                total += loss
+                if self._went_too_far(loss, cycle, number):
                     self._go_back()
-            curve.append(sum(losses) / len(losses))
+            self.state.evaluation_curve.append(total / self.objective.n_batches)
             self._judge(self.objective.held_loss(self.state.mean))
         return status
 
@@ -213,6 +218,8 @@ class Walk:
         """Take the step of a batch; return its loss."""
         state = self.state
         loss, gradient = self.objective.batch(state.u, cycle, number)
+        if not state.ceiling:
+            state.ceiling = OVERSHOT * (float(loss) + self._penalty(state.u))
         square = sum(self.chunks.each(lambda a, b: square_gradient(a, b, gradient, self.scaling)))
         self._norm = sqrt(square)
         if not isfinite(square) or square == 0.0:
@@ -238,6 +245,18 @@ class Walk:
         )  # fmt: skip
         state.radius = max(state.radius, sqrt(moved))
         return float(loss)
+
+    def _went_too_far(self, loss: float, cycle: int, number: int) -> bool:
+        """Tell whether a batch loses far more than it does at the best mean, penalty and all."""
+        if loss <= self.state.ceiling:
+            return False
+        best = self.state.best
+        usual, _ = self.objective.batch(best, cycle, number)
+        return not loss <= OVERSHOT * (float(usual) + self._penalty(best))
+
+    def _penalty(self, u: np.ndarray) -> float:
+        strength, target = self._pull
+        return 0.5 * float((strength * (u - target) ** 2).sum())
 
     def _fade(self, cycle: int, number: int) -> float:
         """Return which part of a step is taken: all at first, none at the end."""
