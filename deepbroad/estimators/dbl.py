@@ -65,7 +65,7 @@ class DBLClassifier(ChosenTerms):
     tol : float, default=1e-5
         Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; dual ascent,
         when the gap between F and its dual, about what F is above its minimum, is at most tol/10;
-        "sgd", when three passes in a row lower the held-out loss by less than 200·tol of it each,
+        "sgd", when two passes in a row lower the held-out loss by less than 200·tol of it each,
         or that gap is at most 200·tol; a smaller tol makes it plan for more passes. Below 1e-6,
         L-BFGS sums over rows in double precision (unless tables are large), which takes longer and
         makes fits the same for any order of rows under one plan.
