@@ -18,6 +18,8 @@ class Estimate:
 
     Attributes
     ----------
+    depth : int
+        Attributes of the deepest tuples; where the depth is chosen, that of the deepest choice.
     rows, terms, cells : int
         Training rows (identical ones once, where that saves much), tuples of attributes, and
         joint values of all tuples.
@@ -29,6 +31,7 @@ class Estimate:
         Time of one evaluation of the fit: a pass over the rows, and the solver's own work.
     """
 
+    depth: int
     rows: int
     terms: int
     cells: int
@@ -39,7 +42,7 @@ class Estimate:
 
     def __str__(self) -> str:
         return (
-            f"{self.rows:,} rows, {self.terms:,} terms with {self.cells:,} cells, "
+            f"n={self.depth}: {self.rows:,} rows, {self.terms:,} terms with {self.cells:,} cells, "
             f"{self.lookups:,} look-ups per row fused into {self.fused_lookups:,}, "
             f"about {format_bytes(self.bytes)} of memory and "
             f"{format_seconds(self.seconds_per_pass)} per pass"
@@ -59,6 +62,7 @@ def estimate_fit(source: Source, plan: Plan, *, history: int, n_threads: int) ->
     costs = costs_for(lambda costs: work.seconds(costs, n_threads))
     size = Footprint.of(source, plan, work.parameters / source.n_classes)
     return Estimate(
+        depth=int(plan.terms.orders.max()),
         rows=source.n_rows,
         terms=len(plan.terms),
         cells=plan.terms.n_cells,
@@ -88,6 +92,7 @@ def estimate_unlisted(source: Source, n: int, *, history: int, n_threads: int) -
         parameters=size.reached * source.n_classes,
     )
     return Estimate(
+        depth=n,
         rows=source.n_rows,
         terms=n_terms,
         cells=int(size.cells),

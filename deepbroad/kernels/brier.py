@@ -6,7 +6,7 @@ one loss takes the place of another.
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 from deepbroad.kernels.lookup import TILE
 from deepbroad.kernels.softmax import (
     exponentiate_tile,
@@ -18,7 +18,7 @@ from deepbroad.kernels.softmax import (
 )
 
 
-@jit
+@inlined
 def sum_others(tile, rows, n_scores, others, squares):
     """Add up each row's exponentials, and their squares, over the classes of the tile."""
     for r in range(rows):

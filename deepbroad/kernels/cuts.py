@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 # Splits whose gains differ by less than rounding are ties, and the first of them is taken, so that
 # neither the order of rows nor a repeated row instead of a weight of two changes a cut.
@@ -107,7 +107,7 @@ def split_blocks(first, kind, weight, n_classes):
     return cut
 
 
-@jit
+@inlined
 def best_split(first, kind, weight, n_classes):
     """Return the block before which one segment is best split, 0 if it should stay whole."""
     blocks = first.shape[0] - 1
@@ -167,13 +167,13 @@ def best_split(first, kind, weight, n_classes):
     return best if best_gain > (math.log2(total - 1.0) + delta) / total else 0
 
 
-@jit
+@inlined
 def x_log_x(x):
     """Return x log2 x, 0 at 0."""
     return x * math.log2(x) if x > 0.0 else 0.0
 
 
-@jit
+@inlined
 def log2_of_3_to_k_less_2(k):
     """Return log2(3^k − 2), also where 3^k overflows; from k = 34 on the 2 is below rounding."""
     return math.log2(3.0**k - 2.0) if k < 34 else k * math.log2(3.0)

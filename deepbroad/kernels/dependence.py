@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.kernels.exponential import exponentials
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 from deepbroad.kernels.lookup import TableIndex, find_entries
 from deepbroad.kernels.vector import add_lanes
 
@@ -92,7 +92,7 @@ def average_rows(start, stop, parents, enough, joints, tables, singles, known, v
                 largest[j] += np.log(totals[j])
 
 
-@jit
+@inlined
 def begin_scores(found, rows, entries, enough, known, scores, width):
     """Write (1 - children) · the lift of the parents: each child is conditional on them."""
     for r in range(rows):
@@ -105,7 +105,7 @@ def begin_scores(found, rows, entries, enough, known, scores, width):
                 scores[r * width + lane] = LEFT_OUT
 
 
-@jit
+@inlined
 def subtract_singles(found, low, rows, table, joints, singles, scores, width):
     """Turn the log θ of the unseen joint values of a compact table into lifts."""
     for r in range(rows):
@@ -118,7 +118,7 @@ def subtract_singles(found, low, rows, table, joints, singles, scores, width):
                     scores[r * width + lane] -= singles.entries[entry * width + lane]
 
 
-@jit
+@inlined
 def merge_scores(scores, count, largest, totals, ahead, powers):
     """Add exp(score) to each sum exp(largest) · total; scores become scratch.
 

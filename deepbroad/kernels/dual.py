@@ -25,7 +25,7 @@ minimization, 2013.
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 from deepbroad.kernels.vector import add_lanes, add_scaled
 
 # Accuracy of a belief's sum, and how often it is corrected at most.
@@ -53,7 +53,7 @@ ADDERS = 4
 NEGLIGIBLE = -20.0
 
 
-@jit
+@inlined
 def count_needed(gaps, tol):
     """Return how many more sweeps it takes to close the gap at the rate of the latest."""
     count = len(gaps)
@@ -67,7 +67,7 @@ def count_needed(gaps, tol):
     return np.log(gaps[count - 1] / tol) / rate
 
 
-@jit
+@inlined
 def hold_classes(strength, cycle, softness):
     """Return how strongly class terms are held back in a sweep; `softness` is Σ 1/λ of a row.
 
@@ -76,7 +76,7 @@ def hold_classes(strength, cycle, softness):
     return max(strength * CLASS_RELEASE**cycle, 1.0 / max(softness, 1e-12))
 
 
-@jit
+@inlined
 def measure_classes(class_weights, weights, beliefs, residuals):
     """Write by how much each class has more weight than rows believe; return what counts of it."""
     residuals[:] = class_weights
@@ -90,7 +90,7 @@ def measure_classes(class_weights, weights, beliefs, residuals):
     return CLASS_GAIN * missed
 
 
-@jit
+@inlined
 def solve_belief(pulled, q, partition, belief):
     """Find the p with p = softmax(pulled - q·p); return its log partition, begin at the given one.
 
@@ -133,7 +133,7 @@ def solve_belief(pulled, q, partition, belief):
     return partition
 
 
-@jit
+@inlined
 def refine_belief(pulled, q, logs, belief):
     """Do as `solve_belief` by Newton's method on ln p, from `logs`; tell whether it got there.
 
@@ -170,7 +170,7 @@ def refine_belief(pulled, q, logs, belief):
     return False
 
 
-@jit
+@inlined
 def pull_belief(old, found, log_total, q, logs, pulled):
     """Write ln of a row's belief, and what its scores would be without it; return KL(p ‖ softmax).
 
@@ -184,7 +184,7 @@ def pull_belief(old, found, log_total, q, logs, pulled):
     return own
 
 
-@jit
+@inlined
 def renew_belief(own, pulled, q, partition, logs, belief):
     """Find a row's new belief; return where the next search for its log partition starts."""
     if own > UNSETTLED or not refine_belief(pulled, q, logs, belief):
@@ -192,7 +192,7 @@ def renew_belief(own, pulled, q, partition, logs, belief):
     return partition
 
 
-@jit
+@inlined
 def score_row(place, cells, scores, sums, lanes, width):
     """Write the sum of a row's scores into the first `width` of `sums`; there are ADDERS times."""
     for lane in range(ADDERS * width):
@@ -210,7 +210,7 @@ def score_row(place, cells, scores, sums, lanes, width):
             sums[lane] += sums[adder * width + lane]
 
 
-@jit
+@inlined
 def relate_scores(class_scores, sums, found):
     """Write the scores of a row's classes into `found`, given its sums; return their log sum."""
     n_classes = len(found)
@@ -225,7 +225,7 @@ def relate_scores(class_scores, sums, found):
     return highest + np.log(total)
 
 
-@jit
+@inlined
 def move_row(place, cells, inverse, change, scores, lanes, width):
     """Add the change of a row, over the strength of each term, to the scores of its cells."""
     vector = len(lanes)

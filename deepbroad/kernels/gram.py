@@ -25,7 +25,7 @@ from deepbroad.kernels.dual import (
     relate_scores,
     renew_belief,
 )
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 # Sweeps before an ascent may be given up.
 PATIENCE = 50
@@ -97,7 +97,7 @@ def add_matches(cells, values, first, last, gram):
                         match_row(cells[term, row], others, value, gram[row, left:right])
 
 
-@jit
+@inlined
 def match_row(own, others, value, into):
     """Add the value where others have the same cell."""
     for i in range(len(into)):
@@ -140,7 +140,7 @@ def gather_gram(gram, train, point):
     point.before[:] = scores
 
 
-@jit
+@inlined
 def move_scores(gram, row, coefficient, change, scores):
     """Change the coefficient of a row, and all scores with it."""
     factor, own = np.float32(change), gram[row]
@@ -149,7 +149,7 @@ def move_scores(gram, row, coefficient, change, scores):
     scores[coefficient] += factor
 
 
-@jit
+@inlined
 def sweep_gram(gram, train, point, order, softness, class_inverse, settled):
     """Do as `deepbroad.kernels.dual.sweep_rows`; `softness` is 1 / (1 + κ)."""
     n, n_classes = len(gram), point.beliefs.shape[1]
@@ -179,7 +179,7 @@ def sweep_gram(gram, train, point, order, softness, class_inverse, settled):
     return gap
 
 
-@jit
+@inlined
 def measure_anchor(train, point, n):
     """Return Σ λ (β - anchor)² over all cells and classes, by rows.
 

@@ -6,14 +6,14 @@
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 EMPTY = -1  # keys are never negative
 # Fibonacci hashing: 2^64 over the golden ratio, whose multiples spread over the high bits.
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-@jit
+@inlined
 def first_slot(key, slots):
     """Return where the search for a key begins."""
     mixed = np.uint64(key) * SPREAD
@@ -33,7 +33,7 @@ def insert_keys(keys, slots, numbers):
         numbers[slot] = i
 
 
-@jit
+@inlined
 def find_key(key, slots, numbers):
     """Return the number of a key, -1 if it was never entered."""
     mask = slots.shape[0] - 1

@@ -22,7 +22,7 @@ Crammer and Singer, On the algorithmic implementation of multiclass kernel-based
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 from deepbroad.kernels.lookup import TILE
 from deepbroad.kernels.softmax import padded_width, sum_residuals, transpose_in, transpose_out
 
@@ -31,7 +31,7 @@ from deepbroad.kernels.softmax import padded_width, sum_residuals, transpose_in,
 ROUNDING = 0.01
 
 
-@jit
+@inlined
 def measure_distances(tile, rows, n_scores, best):
     """Write each row's best score; replace scores by how far they are below it, in units of μ."""
     zero = tile[tile.shape[0] - 1]
@@ -49,7 +49,7 @@ def measure_distances(tile, rows, n_scores, best):
             scores[r] = (best[r] - scores[r]) * (1.0 / ROUNDING)
 
 
-@jit
+@inlined
 def find_levels(tile, rows, n_scores, margin, level, depth, count):
     """Write the level v of each row, such that q_c = 2 max(0, v - e_c) at the distance e_c.
 

@@ -13,13 +13,13 @@ that ranges can go to threads and their sums be added in a fixed order.
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 # Numbers of each vector that are worked on at a time: their float64 copies stay in a core's cache.
 BLOCK = 2048
 
 
-@jit
+@inlined
 def dot(left, right):
     """Return the inner product of two vectors in float64."""
     total = 0.0
@@ -48,14 +48,14 @@ def form_pair(moves, changes, scaling, step, direction, gradient, fresh):
             changes[i] = fresh[i] - gradient[i]
 
 
-@jit
+@inlined
 def widen(values, wide):
     """Copy numbers into a float64 block."""
     for i in range(len(values)):
         wide[i] = values[i]
 
 
-@jit
+@inlined
 def widen_scaled(values, scaling, wide):
     """Copy numbers times κ into a float64 block."""
     if len(scaling):
@@ -65,7 +65,7 @@ def widen_scaled(values, scaling, wide):
         widen(values, wide)
 
 
-@jit
+@inlined
 def largest_of(values):
     """Return the largest absolute value, 0 of none."""
     largest = 0.0
@@ -75,7 +75,7 @@ def largest_of(values):
     return largest
 
 
-@jit
+@inlined
 def multiply_thrice(row, gradient, moves, changes):
     """Return the products of one stored row with three float64 blocks, reading it once."""
     by_gradient, by_moves, by_changes = 0.0, 0.0, 0.0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.kernels.hashing import EMPTY, first_slot
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 # A sweep over a cell costs about a twentieth of hashing a row, and a table should stay in cache.
 CELLS_PER_ROW = 16
@@ -71,7 +71,7 @@ def new_workspace(observations: Observations, n_cells: int | None = None) -> Wor
     )
 
 
-@jit
+@inlined
 def x_log_x(x, logs):
     """Return x·log x, from the list of logarithms if there is one."""
     if logs.size > 0:
@@ -79,7 +79,7 @@ def x_log_x(x, logs):
     return x * log(x) if x > 0 else 0.0
 
 
-@jit
+@inlined
 def number_keys(keys, slots, slot_numbers, numbers):
     """Number the different keys in the order of their first rows; return how many there are."""
     mask = slots.size - 1
@@ -98,7 +98,7 @@ def number_keys(keys, slots, slot_numbers, numbers):
     return count
 
 
-@jit
+@inlined
 def join_prefix(observations, columns, workspace):
     """Write each row's joint value of `columns` into `prefix`; return how many values it has.
 
@@ -123,7 +123,7 @@ def join_prefix(observations, columns, workspace):
     return n_values
 
 
-@jit
+@inlined
 def count_cells(labelled, column, stride, weights, table):
     """Add each row to its cell (code in `column`, joint value of the prefix, label)."""
     if weights.size > 0:
@@ -134,7 +134,7 @@ def count_cells(labelled, column, stride, weights, table):
             table[np.int64(column[r]) * stride + labelled[r]] += 1
 
 
-@jit
+@inlined
 def sweep_cells(table, n_joint, n_classes, logs):
     """Return Σ n_xy·log n_xy − Σ n_x·log n_x and how many joint values x rows show."""
     total = 0.0
@@ -158,7 +158,7 @@ def sweep_cells(table, n_joint, n_classes, logs):
     return total, shown
 
 
-@jit
+@inlined
 def sweep_squares(table, n_joint, class_totals):
     """Return Σ n_xy² / (n_x·n_y)."""
     n_classes = class_totals.size
@@ -175,7 +175,7 @@ def sweep_squares(table, n_joint, class_totals):
     return total
 
 
-@jit
+@inlined
 def sum_groups(numbers, n_groups, weights):
     """Return the weight of the rows of each number."""
     totals = np.zeros(n_groups)
@@ -184,7 +184,7 @@ def sum_groups(numbers, n_groups, weights):
     return totals
 
 
-@jit
+@inlined
 def hash_cells(observations, column, workspace, with_squares):
     """Return what `sweep_cells` and `sweep_squares` do, without a table."""
     labels, weights, logs = observations.labels, observations.weights, observations.logs

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.kernels.hashing import find_key
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 
 class ItemIndex(NamedTuple):
@@ -44,7 +44,7 @@ class ItemIndex(NamedTuple):
     numbers: np.ndarray
 
 
-@jit
+@inlined
 def find_entry(key, index):
     """Return the entry of a set of items, -1 if no term holds it."""
     if index.slots.shape[0] == 0:
@@ -75,7 +75,7 @@ def list_items(codes, columns, index, limits, positions, items):
                 positions[r] += 1
 
 
-@jit
+@inlined
 def advance(places, k, length):
     """Move to the next choice of k - 1 places below `length`, descending; False after the last."""
     for t in range(k - 2, -1, -1):
@@ -88,14 +88,14 @@ def advance(places, k, length):
     return False
 
 
-@jit
+@inlined
 def begin_choice(places, k):
     """Choose the lowest k - 1 places that leave room for one below them."""
     for t in range(k - 1):
         places[t] = k - 1 - t
 
 
-@jit
+@inlined
 def prefix_key(row, places, k, index):
     """Return the key of the items at `places` as if the k-th item were item 0."""
     key = index.bases[k]
@@ -149,7 +149,7 @@ def scatter_items(starts, items, rows, low, high, index, values, entries, width)
                 scatter_below(row, top, k, places, index, values, r, entries, width)
 
 
-@jit
+@inlined
 def scatter_below(row, top, k, places, index, values, r, entries, width):
     """Add a row's values to the entries of its sets of k items whose largest is at `top`."""
     begin_choice(places, k)
@@ -162,7 +162,7 @@ def scatter_below(row, top, k, places, index, values, r, entries, width):
         more = advance(places, k, top + 1)
 
 
-@jit
+@inlined
 def add_row(key, index, values, r, entries, width):
     """Add a row's values to the entry of a key, if it has one."""
     at = find_entry(key, index) * width
@@ -179,7 +179,7 @@ def sum_rows(values, rows, entries, width):
             entries[lane] += values[r * width + lane]
 
 
-@jit
+@inlined
 def cell_key(term, digits, order, index):
     """Return the key of the items among a cell's values, and how many they are."""
     rank, k = np.int64(0), 0
@@ -193,7 +193,7 @@ def cell_key(term, digits, order, index):
     return index.bases[k] + rank, k
 
 
-@jit
+@inlined
 def next_digits(term, digits, order, index):
     """Move to the next cell of a term in row-major order."""
     for axis in range(order - 1, -1, -1):
@@ -203,7 +203,7 @@ def next_digits(term, digits, order, index):
         digits[axis] = 0
 
 
-@jit
+@inlined
 def shape_of(term, index, shape):
     """Write the sizes of a term's columns, and return how many columns and cells it has."""
     order, cells = 0, 1
@@ -215,7 +215,7 @@ def shape_of(term, index, shape):
     return order, cells
 
 
-@jit
+@inlined
 def subtract_common(buffer, term, shape, order, cells, index, width, transposed):
     """Take the cell with the common value from every other along each axis; or the transpose."""
     inner = cells * width

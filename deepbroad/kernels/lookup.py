@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 from deepbroad.kernels.vector import add_lanes
 
 # Rows whose values and indices stay in the first-level cache while the tables pass by.
@@ -39,7 +39,7 @@ class TableIndex(NamedTuple):
     offsets: np.ndarray
 
 
-@jit
+@inlined
 def find_entries(codes, start, stop, index, table, found):
     """Write the entry of `table` that each of the rows start..stop reads into `found`."""
     # 32 bits: twice as many per vector as 64, and multiplication has an instruction.

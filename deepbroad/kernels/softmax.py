@@ -8,20 +8,20 @@ Rows of a tile beyond the scores are padding; the last one belongs to class 0.
 import numpy as np
 
 from deepbroad.kernels.exponential import exponentials
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 from deepbroad.kernels.lookup import TILE
 
 # Rows whose totals are multiplied before a logarithm is taken.
 FOLD = 8
 
 
-@jit
+@inlined
 def padded_width(n_scores, lanes):
     """Return how many numbers a row of values has: one vector, or several if that is too short."""
     return len(lanes) * -(-n_scores // len(lanes))
 
 
-@jit
+@inlined
 def transpose_in(values, rows, tile, lanes):
     """Copy rows of values into tile[class, row]."""
     flat = tile.reshape(-1)
@@ -37,7 +37,7 @@ def transpose_in(values, rows, tile, lanes):
                 flat[c * TILE + r] = values[r * width + c]
 
 
-@jit
+@inlined
 def transpose_out(tile, rows, values, lanes):
     """Copy tile[class, row] back into rows of values."""
     flat = tile.reshape(-1)
@@ -53,7 +53,7 @@ def transpose_out(tile, rows, values, lanes):
                 values[r * width + c] = flat[c * TILE + r]
 
 
-@jit
+@inlined
 def shift_tile(tile, rows, n_scores, largest):
     """Take each row's largest score, class 0's 0 included, from all its scores."""
     for r in range(rows):
@@ -72,7 +72,7 @@ def shift_tile(tile, rows, n_scores, largest):
         scores[r] = -largest[r]
 
 
-@jit
+@inlined
 def exponentiate_tile(tile, rows, n_scores, total, powers):
     """Replace a tile's scores by their exponentials and add them up per row."""
     for r in range(rows):
@@ -85,7 +85,7 @@ def exponentiate_tile(tile, rows, n_scores, total, powers):
             total[r] += scores[r]
 
 
-@jit
+@inlined
 def sum_logarithms(total, weights, rows, products):
     """Return Σ weight·log(total) over a tile; `products` is scratch of TILE // FOLD.
 
@@ -113,7 +113,7 @@ def sum_logarithms(total, weights, rows, products):
     return result
 
 
-@jit
+@inlined
 def sum_residuals(tile, rows, n_scores, sums):
     """Write the sum of each class's residuals in a tile after the tile's loss."""
     for c in range(n_scores):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 # Parameters at a time: what one loop reads again is still in the cache.
 CHUNK = 1024
@@ -69,7 +69,7 @@ def take_step(first, last, u, momentum, gradient, pull, scaling, origin, mean, s
     return distance
 
 
-@jit
+@inlined
 def move_point(u, momentum, gradient, strength, target, scaling, origin, sizes):
     """Take the step of a few parameters.
 
@@ -88,7 +88,7 @@ def move_point(u, momentum, gradient, strength, target, scaling, origin, sizes):
         origin[i] = (origin[i] + stiff * target[i]) / (1.0 + stiff)
 
 
-@jit
+@inlined
 def move_mean(u, origin, scaling, mean, share):
     """Move the mean of the points along; return Σ ((u - origin)/κ)²."""
     distance = 0.0

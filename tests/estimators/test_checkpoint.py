@@ -111,9 +111,7 @@ def test_a_fit_killed_at_random_moments_comes_to_the_same_model(name, tmp_path, 
     assert max(begins) > 0
     assert (n_iter, status) == (whole.n_iter_, whole.status_)
     assert loss == pytest.approx(whole.loss_, rel=1e-9)
-    # Scores of dual ascent are of single precision.
-    atol = 2e-6 if name == "automatic" else 1e-7
-    np.testing.assert_allclose(probabilities, whole.predict_proba(X), atol=atol)
+    np.testing.assert_allclose(probabilities, whole.predict_proba(X), atol=1e-7)
     assert os.listdir(tmp_path) == []
 
 
