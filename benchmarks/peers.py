@@ -10,6 +10,7 @@ equal at four decimals.
     python benchmarks/peers.py --rows peers.jsonl
     python benchmarks/peers.py --rows peers.jsonl --datasets car nursery --models dbl lightgbm
     python benchmarks/peers.py --rows peers.jsonl --report-only
+    python benchmarks/peers.py --rows peers.jsonl --report-only --folds 1
 """
 
 import argparse
@@ -178,7 +179,8 @@ def main() -> None:
             threads=chosen.threads,
             timeout=chosen.timeout,
         )
-    print_report(read_rows(chosen.rows), names)
+    rows = read_rows(chosen.rows)
+    print_report({key: row for key, row in rows.items() if key[1] in chosen.folds}, names)
 
 
 if __name__ == "__main__":
