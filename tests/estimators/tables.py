@@ -51,3 +51,10 @@ def categorical_table(rows=80, seed=0, n_classes=3, a=4):
     y[:n_classes] = np.arange(n_classes)
     X = pd.DataFrame({f"c{i}": np.array(["p", "q", "r"])[codes[:, i]] for i in range(a)})
     return X, y
+
+
+def small_table(rows=60, seed=0):
+    """Return a data frame of a number and a category, which tell the class together alone."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"size": rng.normal(size=rows), "kind": rng.choice(["a", "b", "c"], rows)})
+    return X, ((X["size"] > 0) ^ (X["kind"] == "a")).to_numpy().astype(int)
