@@ -5,16 +5,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from deepbroad.data.source import RowItems
+from deepbroad.data.source import Holders, RowItems
 from deepbroad.kernels.items import (
     expand_items,
+    list_holders,
     reduce_items,
+    scatter_holders,
     scatter_items,
+    score_holders,
     score_items,
     sum_rows,
 )
 from deepbroad.kernels.threads import Threads, split_range
-from deepbroad.model.items import Items
+from deepbroad.model.items import Items, count_sets
 from deepbroad.model.terms import NONE
 
 # Parts of the terms that sum into copies of their own; not the number of threads, which must
@@ -22,6 +25,10 @@ from deepbroad.model.terms import NONE
 PARTS = 4
 # Ranges of items per thread: enough to even out how much work their sets are.
 RANGES = 4
+# Bytes of entries up to which rows are gone through one by one: most look-ups are near. Beyond it
+# item by item, if each entry is looked up so often at least.
+NEAR_BYTES = 1 << 23
+FEWEST_LOOKUPS = 0.5
 
 
 class ItemTables:
@@ -85,21 +92,22 @@ class ItemTables:
 
     def score(self, rows: RowItems, first: int, last: int, values: np.ndarray) -> None:
         """Add the scores of rows first..last to their values."""
-        score_items(*rows, first, last, self.items.index, self.entries, values, self.width)
+        known = self.items.index, self.entries, values, self.width
+        if rows.by_item is None:
+            score_items(rows.starts, rows.items, first, last, *known)
+        else:
+            score_holders(rows.starts, rows.items, *rows.by_item, first, last, *known)
 
     def add(self, rows: RowItems, values: np.ndarray) -> None:
         """Add the values of rows to the entries of their sets."""
         n_rows = len(rows.starts) - 1
         sum_rows(values, n_rows, self.entries, self.width)
-        self.threads.run(
-            [
-                partial(
-                    scatter_items, *rows, n_rows, low, high, self.items.index, values,
-                    self.entries, self.width,
-                )
-                for low, high in self._ranges_of(rows)
-            ]
-        )  # fmt: skip
+        if rows.by_item is None:
+            add = partial(scatter_items, rows.starts, rows.items, n_rows)
+        else:
+            add = partial(scatter_holders, rows.starts, rows.items, *rows.by_item)
+        known = self.items.index, values, self.entries, self.width
+        self.threads.run([partial(add, low, high, *known) for low, high in self._ranges_of(rows)])
 
     def _ranges_of(self, rows: RowItems) -> list[tuple[int, int]]:
         """Return the ranges of a block; which they are changes no sum."""
@@ -123,3 +131,22 @@ class ItemTables:
         cuts = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts) + 1
         bounds = np.unique(np.concatenate([[0], cuts, [self.items.n_items]]))
         return [(int(a), int(b)) for a, b in pairwise(bounds)]
+
+
+def is_far(items: Items, width: int) -> bool:
+    """Tell whether entries are so many that most look-ups of a row are far from the last."""
+    return 8 * items.n_entries * width > NEAR_BYTES
+
+
+def list_by_item(items: Items, rows: RowItems, width: int) -> RowItems:
+    """Return the rows of a block with those that hold each item, where that makes passes faster."""
+    if not is_far(items, width):
+        return rows
+    lengths = np.diff(rows.starts)
+    if count_sets(lengths, items.depth).sum() < FEWEST_LOOKUPS * items.n_entries:
+        return rows
+    inside = rows.items[rows.starts[0] : rows.starts[-1]]
+    holders = np.append(0, np.cumsum(np.bincount(inside, minlength=items.n_items)))
+    held_by, held_at = (np.empty(len(inside), np.int32) for _ in range(2))
+    list_holders(rows.starts, rows.items, holders[:-1].copy(), held_by, held_at)
+    return rows._replace(by_item=Holders(holders, held_by, held_at))

@@ -21,6 +21,9 @@ binomials   C(i, k)                                                     (n + 1, 
 bases       the key of the first set of k items                         (n + 2,)
 slots,      hash index from keys to entries (see `hashing`);            (any,)
 numbers     empty where every key is an entry
+holders     where the rows that hold each item begin, and the end       (items + 1,) int64
+held_by     these rows, ascending, item after item                      (any,) int32
+held_at     the place of the item among those of the row                (any,) int32
 ==========  ==========================================================  ====================
 """
 
@@ -104,6 +107,25 @@ def prefix_key(row, places, k, index):
     return key
 
 
+@inlined
+def add_entries(prefix, row, count, index, entries, totals, place, width):
+    """Add the entries of a prefix with each of the first items of a row to a row's total."""
+    if width == 1:
+        # In a register: an addition need not wait for the last one to be stored.
+        found = 0.0
+        for b in range(count):
+            at = find_entry(prefix + row[b], index)
+            if at >= 0:
+                found += entries[at]
+        totals[place] += found
+        return
+    for b in range(count):
+        at = find_entry(prefix + row[b], index) * width
+        if at >= 0:
+            for lane in range(width):
+                totals[place + lane] += entries[at + lane]
+
+
 @jit
 def score_items(starts, items, first, last, index, entries, values, width):
     """Add the entries of all sets of items of rows first..last to their `values`."""
@@ -119,14 +141,56 @@ def score_items(starts, items, first, last, index, entries, values, width):
             more = True
             while more:
                 prefix = prefix_key(row, places, k, index)
-                for b in range(row.shape[0] if k == 1 else places[k - 2]):
-                    at = find_entry(prefix + row[b], index) * width
-                    if at >= 0:
-                        for lane in range(width):
-                            total[lane] += entries[at + lane]
+                count = row.shape[0] if k == 1 else places[k - 2]
+                add_entries(prefix, row, count, index, entries, total, 0, width)
                 more = k > 1 and advance(places, k, row.shape[0])
         for lane in range(width):
             values[(r - first) * width + lane] += total[lane]
+
+
+@jit
+def list_holders(starts, items, positions, held_by, held_at):
+    """Write which rows hold each item, and where; `positions` says where its next one goes."""
+    for r in range(starts.shape[0] - 1):
+        for b in range(starts[r], starts[r + 1]):
+            at = positions[items[b]]
+            held_by[at], held_at[at] = r, b - starts[r]
+            positions[items[b]] = at + 1
+
+
+@jit
+def score_holders(starts, items, holders, held_by, held_at, first, last, index, entries, values,
+                  width):  # fmt: skip
+    """Do as `score_items`, item by item: the entries of sets with the same largest are neighbours.
+
+    So they stay in the cache while all rows that hold the item go through them.
+    """
+    depth = index.bases.shape[0] - 2
+    places = np.zeros(max(depth, 1), np.int64)
+    totals = np.zeros((last - first) * width)
+    for item in range(holders.shape[0] - 1):
+        begin, end = holders[item], holders[item + 1]
+        single = find_entry(index.bases[1] + item, index) * width
+        for h in range(begin + np.searchsorted(held_by[begin:end], first), end):
+            r, top = held_by[h], held_at[h]
+            if r >= last:
+                break
+            place = (r - first) * width
+            if single >= 0:
+                for lane in range(width):
+                    totals[place + lane] += entries[single + lane]
+            row = items[starts[r] : starts[r + 1]]
+            for k in range(2, min(depth, top + 1) + 1):
+                begin_choice(places, k)
+                places[0] = top
+                more = True
+                while more:
+                    prefix = prefix_key(row, places, k, index)
+                    add_entries(prefix, row, places[k - 2], index, entries, totals, place, width)
+                    more = advance(places, k, top + 1)
+    for place in range(last - first):
+        for lane in range(width):
+            values[place * width + lane] += entries[lane] + totals[place * width + lane]
 
 
 @jit
@@ -145,6 +209,21 @@ def scatter_items(starts, items, rows, low, high, index, values, entries, width)
             add_row(index.bases[1] + row[b], index, values, r, entries, width)
         for top in range(begin, end):
             # The largest item is fixed; the others are chosen below it.
+            for k in range(2, min(depth, top + 1) + 1):
+                scatter_below(row, top, k, places, index, values, r, entries, width)
+
+
+@jit
+def scatter_holders(starts, items, holders, held_by, held_at, low, high, index, values, entries,
+                    width):  # fmt: skip
+    """Do as `scatter_items`, item by item."""
+    depth = index.bases.shape[0] - 2
+    places = np.zeros(max(depth, 1), np.int64)
+    for item in range(low, high):
+        for h in range(holders[item], holders[item + 1]):
+            r, top = held_by[h], held_at[h]
+            row = items[starts[r] : starts[r + 1]]
+            add_row(index.bases[1] + item, index, values, r, entries, width)
             for k in range(2, min(depth, top + 1) + 1):
                 scatter_below(row, top, k, places, index, values, r, entries, width)
 

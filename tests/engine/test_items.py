@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import deepbroad
 from deepbroad import DBLClassifier
-from deepbroad.engine import planning
+from deepbroad.data import source as source_module
+from deepbroad.engine import items, passes, planning
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
@@ -61,8 +62,44 @@ def test_counts_are_those_of_dense_tables_to_the_bit(problem, data):
     np.testing.assert_array_equal(by_items, train(problem, problem.plan(n)).counts)
 
 
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_item_by_item_is_row_by_row(family, monkeypatch):
+    problem = draw_problem(2, a=7, rows=400, largest=3, weighted=True)
+    problem.codes[:, :150] = 0  # a block without items
+    monkeypatch.setattr(source_module, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(passes, "BLOCK_ROWS", 100)
+    plan = item_plan(problem, 3, np.zeros(7, int))
+    by_row = fit(train(problem, plan), family)
+    monkeypatch.setattr(items, "NEAR_BYTES", 0)
+    monkeypatch.setattr(items, "FEWEST_LOOKUPS", 0.0)
+    listed = []
+    add = items.list_by_item
+    monkeypatch.setattr(passes, "list_by_item", lambda *a: listed.append(add(*a)) or listed[-1])
+    by_item = fit(train(problem, plan), family)
+    assert len(listed) == (0 if family is None else 4)  # each block once
+    assert all(rows.by_item is not None for rows in listed)
+    np.testing.assert_allclose(by_item.scores, by_row.scores, atol=1e-8)
+
+
+def test_items_are_listed_where_entries_are_far_and_looked_up_often(monkeypatch):
+    problem = draw_problem(2, a=7, rows=400, largest=3)
+    plan = item_plan(problem, 3, np.zeros(7, int))
+    rows = planning.group_source(problem.source(), plan).items
+    assert items.list_by_item(plan.items, rows, 1) is rows
+    monkeypatch.setattr(items, "NEAR_BYTES", 8 * plan.items.n_entries)
+    assert items.list_by_item(plan.items, rows, 1) is rows
+    found = items.list_by_item(plan.items, rows, 2)
+    assert found.by_item is not None
+    assert len(found.by_item.held_by) == len(rows.items)
+    monkeypatch.setattr(items, "FEWEST_LOOKUPS", 1e9)
+    assert items.list_by_item(plan.items, rows, 2) is rows
+
+
+@pytest.mark.parametrize("near", [items.NEAR_BYTES, 0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_number_of_threads_changes_no_bit(dtype):
+def test_the_number_of_threads_changes_no_bit(dtype, near, monkeypatch):
+    monkeypatch.setattr(items, "NEAR_BYTES", near)
+    monkeypatch.setattr(items, "FEWEST_LOOKUPS", 0.0)
     problem = draw_problem(4, a=12, rows=300, largest=4, weighted=True)
     plan = item_plan(problem, 3, np.zeros(12, int))
     scores = []
