@@ -127,6 +127,11 @@ def open_csv(
 def _refusal(path: Any, error: Exception) -> ValueError:
     if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
         return wrong_encoding(path, "latin1")
+    if "straddl" in str(error):
+        return ValueError(
+            f"{path} has a line of more than {_BLOCK:,} bytes, too long to be read in "
+            "batches. Leave columns of long texts out, or convert it to Parquet"
+        )
     return ValueError(f"{path} cannot be read as CSV: {error}. Correct or convert it")
 
 

@@ -295,11 +295,16 @@ class BatchObjective(Objective):
         return sums.loss * share, self._sums
 
     def held_loss(self, u: np.ndarray) -> float:
-        """Return the mean loss of the held-out rows; F itself where no rows are held out."""
+        """Return F by the held-out rows, by all where none are held out: penalty and all.
+
+        By the loss alone, strengths that held-out rows would not choose would come to nothing.
+        """
         if not self._batches.holds_out:
             return self(u)[0]
         weight, sums = self._run(u, 0, HELD)
-        return sums.loss / weight
+        into = self.split(self._sums)[1]  # what it had is not needed any more
+        penalty = self._penalise(self.split(u)[1], into)
+        return sums.loss / weight + penalty / self._total_weight
 
     def _run(self, u: np.ndarray, cycle: int, number: int) -> WeighedSums:
         """Return the sums over a batch; those by cell are in `_sums`."""

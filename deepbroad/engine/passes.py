@@ -297,7 +297,8 @@ class PartPass:
         self.tables.build()
         self.scatter.clear()
         base = np.zeros(self.width, self._values.dtype)
-        base[: self.n_scores] = class_scores[1:] - class_scores[0]
+        with np.errstate(over="ignore"):  # of a step that went too far: its loss will tell
+            base[: self.n_scores] = class_scores[1:] - class_scores[0]
         sums = np.zeros(1 + self.n_scores)
         for number, block in enumerate(self.source.blocks()):
             sums += self._run_block(self._order(number, block), base, loss)

@@ -38,7 +38,7 @@ class StochasticObjective(Protocol):
         """
 
     def held_loss(self, u: np.ndarray) -> float:
-        """Return the mean loss of the held-out rows; F itself where no rows are held out."""
+        """Return F by the mean loss of the held-out rows; F itself where no rows are held out."""
 
 
 @dataclass(frozen=True)

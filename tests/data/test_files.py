@@ -250,6 +250,11 @@ class TestCsv:
         with pytest.raises(ValueError, match=r"t\.csv cannot be read as CSV"):
             open_files(path, categories=["a"])
 
+    def test_a_line_longer_than_a_block_is_refused_with_words(self, tmp_path):
+        path = self.write(tmp_path, "a,b", "1,2", "x" * 2_500_000 + ",3", "1,2")
+        with pytest.raises(ValueError, match=r"t\.csv has a line of more than [0-9,]+ bytes"):
+            rows_of(open_files(path))
+
     def test_no_lines_at_all_are_refused(self, tmp_path):
         with pytest.raises(ValueError, match=r"cannot be read as CSV: .*Empty CSV file"):
             open_files(self.write(tmp_path, ""))

@@ -49,6 +49,16 @@ def test_sorted_rows_are_learned_as_well():
     assert log_loss(y, found.predict_proba(X)) <= 1.02 * log_loss(y, exact.predict_proba(X))
 
 
+@pytest.mark.parametrize("alpha", [1e3, 1e6])
+def test_strengths_that_held_out_rows_would_not_choose_are_kept(alpha, monkeypatch):
+    monkeypatch.setattr(batches, "FEWEST_ROWS", 100)
+    X, y = categorical_table(rows=600)
+    exact = make("DBL", alpha=alpha, shrink_to="zero", tol=1e-7).fit(X, y)
+    found = make("DBL", alpha=alpha, shrink_to="zero", solver="sgd").fit(X, y)
+    # As far as the rows that were held out go.
+    np.testing.assert_allclose(found.predict_proba(X), exact.predict_proba(X), atol=0.06)
+
+
 def test_the_loss_of_held_out_rows_ends_the_fit(monkeypatch):
     monkeypatch.setattr(batches, "FEWEST_ROWS", 100)
     X, y = categorical_table(rows=600)
