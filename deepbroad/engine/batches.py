@@ -17,6 +17,7 @@ from deepbroad.kernels.threads import Threads
 from deepbroad.model.loss import LOG_LOSS, Loss
 from deepbroad.model.objective import Design, Objective
 from deepbroad.model.plan import Plan
+from deepbroad.solvers.walk import Judged
 
 # Tiles of a batch, and rows of a tile at most.
 TILES = 64
@@ -294,17 +295,14 @@ class BatchObjective(Objective):
         self._sums *= share
         return sums.loss * share, self._sums
 
-    def held_loss(self, u: np.ndarray) -> float:
-        """Return F by the held-out rows, by all where none are held out: penalty and all.
-
-        By the loss alone, strengths that held-out rows would not choose would come to nothing.
-        """
+    def judge(self, u: np.ndarray) -> Judged:
+        """Return the mean loss of the held-out rows and the penalty, or F where there are none."""
         if not self._batches.holds_out:
-            return self(u)[0]
+            return Judged(self(u)[0], 0.0)
         weight, sums = self._run(u, 0, HELD)
         into = self.split(self._sums)[1]  # what it had is not needed any more
         penalty = self._penalise(self.split(u)[1], into)
-        return sums.loss / weight + penalty / self._total_weight
+        return Judged(sums.loss / weight, penalty / self._total_weight)
 
     def _run(self, u: np.ndarray, cycle: int, number: int) -> WeighedSums:
         """Return the sums over a batch; those by cell are in `_sums`."""

@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,8 +26,9 @@ PROBE = 1e-2
 FIRST = 0.1
 # The part of the passes over which steps shrink to nothing.
 FADING = 0.85
-# A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
-# are few, long steps are noisy, and shorter ones will come anyway.
+# A rise of F by held-out rows by less than this part of it is no reason to go back: they are few,
+# long steps are noisy, and shorter ones will come anyway. A fall by more is one to go on, though
+# they lose no less.
 CHANCE = 0.1
 # A batch that loses so many times what F is by it at the best mean comes after a step that went too
 # far: the walk goes back at once. Only those are looked at that lose as much more than the first
@@ -44,6 +45,21 @@ WARMING = 10
 # ten steps at least.
 MEMORY = 0.25
 LEAST_MOMENTUM = 0.9
+
+
+class Judged(NamedTuple):
+    """What a point is by rows that no batch has: their mean loss, and the penalty, if it is apart.
+
+    Where no rows are held out, the loss is F itself, and the penalty 0.
+    """
+
+    loss: float
+    penalty: float
+
+    @property
+    def whole(self) -> float:
+        """F by these rows."""
+        return self.loss + self.penalty
 
 
 class Settings(Protocol):
@@ -68,7 +84,7 @@ class WalkState:
     Attributes
     ----------
     u, mean, best : ndarray of shape (n,)
-        The point, the mean of the points, and the mean of lowest held-out loss.
+        The point, the mean of the points, and the mean of lowest F by held-out rows.
     momentum, origin : ndarray of shape (n,)
         The running mean of gradients by z, and where the penalty alone would have led.
     radius, squares : float
@@ -79,7 +95,8 @@ class WalkState:
         What a batch may lose without being looked at; 0 before the first.
     steps, patience : int
         Steps so far, without those that the walk went back on, and passes since the last gain.
-    best_loss, seconds : float
+    best_loss, lowest_loss, seconds : float
+        F by held-out rows at the best mean, and their lowest loss so far, without the penalty.
     best_radius, best_squares : float
     best_steps : int
         As they were at the best mean.
@@ -102,6 +119,7 @@ class WalkState:
     steps: int
     patience: int
     best_loss: float
+    lowest_loss: float
     best_radius: float
     best_squares: float
     best_steps: int
@@ -160,6 +178,7 @@ class Walk:
             steps=0,
             patience=0,
             best_loss=float("inf"),
+            lowest_loss=float("inf"),
             best_radius=0.0,
             best_squares=0.0,
             best_steps=0,
@@ -167,10 +186,12 @@ class Walk:
             loss_curve=[],
             evaluation_curve=[],
         )
-        loss = self.objective.held_loss(start)
-        if not isfinite(loss):
-            raise FloatingPointError(f"The objective is not finite at the start: it is {loss}.")
-        self._judge(loss)
+        found = self.objective.judge(start)
+        if not isfinite(found.whole):
+            raise FloatingPointError(
+                f"The objective is not finite at the start: it is {found.whole}."
+            )
+        self._judge(found)
 
     def resume(self, state: WalkState, length: int) -> None:
         """Go on from a state, whose arrays are taken over."""
@@ -199,7 +220,7 @@ class Walk:
                 if self._went_too_far(loss, cycle, number):
                     self._go_back()
             self.state.evaluation_curve.append(total / self.objective.n_batches)
-            self._judge(self.objective.held_loss(self.state.mean))
+            self._judge(self.objective.judge(self.state.mean))
         return status
 
     def solution(self, status: Status) -> Solution:
@@ -280,22 +301,27 @@ class Walk:
         curvature = sqrt(change) / PROBE
         return FIRST * self._norm / curvature if 0.0 < curvature < float("inf") else PROBE
 
-    def _judge(self, loss: float) -> None:
-        """Record the held-out loss of the mean, keep it if it is best, and tell the callbacks.
+    def _judge(self, found: Judged) -> None:
+        """Record what the mean came to, keep it if it is best, and tell the callbacks.
 
-        Of means that differ by less than `tol` the last is best: its steps were the shortest.
+        The lowest F is best: strengths count that held-out rows would not choose. Of means that
+        differ by less than `tol` the last is: its steps were the shortest. But while their loss
+        stays as it is, the walk does not go on for the sake of the penalty unless F falls by much.
         """
-        state = self.state
+        state, whole = self.state, found.whole
         lowest = min(state.loss_curve, default=float("inf"))
-        enough = self.settings.tol * abs(loss)
-        state.patience = 0 if lowest - loss > enough else state.patience + 1
-        state.loss_curve.append(loss)
-        if loss <= lowest + max(enough, 0.0):
-            state.best_loss = loss
+        enough = self.settings.tol * abs(whole)
+        has_gained = state.lowest_loss - found.loss > self.settings.tol * abs(found.loss)
+        has_fallen = lowest - whole > CHANCE * abs(whole)
+        state.patience = 0 if has_gained or has_fallen else state.patience + 1
+        state.lowest_loss = min(state.lowest_loss, found.loss)
+        state.loss_curve.append(whole)
+        if whole <= lowest + max(enough, 0.0):
+            state.best_loss = whole
             state.best[:] = state.mean
             state.best_radius, state.best_squares = state.radius, state.squares
             state.best_steps = state.steps
-        self._report(loss)
+        self._report(whole)
 
     def _has_risen(self) -> bool:
         """Tell whether the latest loss is above the best one by more than may be chance."""

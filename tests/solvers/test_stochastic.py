@@ -6,7 +6,7 @@ import pytest
 from deepbroad.kernels.steps import Pull, take_step
 from deepbroad.kernels.threads import Threads
 from deepbroad.solvers import SGD
-from deepbroad.solvers.walk import CHANCE
+from deepbroad.solvers.walk import CHANCE, Judged
 
 ROWS, COLUMNS, BATCHES = 600, 12, 6
 
@@ -41,6 +41,9 @@ class Bowls:
         self.judged += 1
         pull = 0.5 * self.strength * ((u - 1.0) ** 2).sum()
         return 0.5 * float(((self.A @ u - self.b) ** 2).mean()) + float(pull)
+
+    def judge(self, u: np.ndarray) -> Judged:
+        return Judged(self.held_loss(u), 0.0)
 
     @property
     def minimum(self) -> np.ndarray:
