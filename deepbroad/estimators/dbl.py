@@ -57,9 +57,9 @@ class DBLClassifier(ChosenTerms):
         has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
         by each of many batches, with no step size to choose; ten passes, or `max_iter` if that is
         less, are planned for, and come near L-BFGS's test loss (`benchmarks/stochastic.py`). From
-        5,000 rows on, batches leave out one in twenty (5,000 at most), and F by the loss of these
-        tells when to stop and is what `loss_` and `loss_curve_` have; with fewer it is F by all.
-        L-BFGS can go on from there with `warm_start`.
+        5,000 rows on, batches leave out one in twenty (5,000 at most), whose loss tells when to
+        stop and is what `loss_` and `loss_curve_` have; with fewer they have F. L-BFGS can go on
+        from there with `warm_start`.
     max_iter : int, default=500
         Iterations of the solver at most; of "sgd" and dual ascent, passes over the rows.
     tol : float, default=1e-5

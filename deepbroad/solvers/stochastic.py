@@ -56,8 +56,8 @@ class SGD:
     most of the passes that are planned, so that what is chance in the steps goes out of the point.
     The penalty is not part of g: each step takes it implicitly (`deepbroad.kernels.steps`), so that
     a strong one, far from its target, does not limit the step size. The first r is a tenth of a
-    gradient step, by the curvature along it. F is judged by the loss of held-out rows, and the
-    solution is the last mean ū at which it is within `tol` of the lowest.
+    gradient step, by the curvature along it. The solution is the last mean ū whose held-out
+    loss is within `tol` of the lowest since F by these rows was last halved.
     After a pass that raises it by a tenth, or by `tol` if that is more, and at once after a batch
     that loses three times what F is by it at the best ū, the walk goes on from that with half of a,
     the sum and r as they were there.
@@ -118,9 +118,9 @@ class SGD:
         threads: Runner | None = None,
         state: WalkState | None = None,
     ) -> Solution:
-        """Return the mean of lowest F by held-out rows; Ctrl-C ends the walk and keeps it.
+        """Return the best mean; Ctrl-C ends the walk and keeps it.
 
-        See `Solver.minimise`. Losses are F by held-out rows. An iteration is a pass; the state that
+        See `Solver.minimise`. Losses are of held-out rows. An iteration is a pass; the state that
         `Progress` gives has the mean of the pass as `mean`. The solution's `evaluation_curve` has
         the mean loss of the batches of each pass, before the steps that were taken by them.
         """

@@ -26,10 +26,12 @@ PROBE = 1e-2
 FIRST = 0.1
 # The part of the passes over which steps shrink to nothing.
 FADING = 0.85
-# A rise of F by held-out rows by less than this part of it is no reason to go back: they are few,
-# long steps are noisy, and shorter ones will come anyway. A fall by more is one to go on, though
-# they lose no less.
+# A rise of the held-out loss by less than this part of it is no reason to go back: held-out rows
+# are few, long steps are noisy, and shorter ones will come anyway.
 CHANCE = 0.1
+# A mean at which F by held-out rows is less than this part of what it is at the best one is better,
+# whatever they lose: the penalty is so strong that they would not choose it.
+OUTWEIGHED = 0.5
 # A batch that loses so many times what F is by it at the best mean comes after a step that went too
 # far: the walk goes back at once. Only those are looked at that lose as much more than the first
 # batch at the start. Held-out rows have no part in that.
@@ -84,7 +86,7 @@ class WalkState:
     Attributes
     ----------
     u, mean, best : ndarray of shape (n,)
-        The point, the mean of the points, and the mean of lowest F by held-out rows.
+        The point, the mean of the points, and the best mean.
     momentum, origin : ndarray of shape (n,)
         The running mean of gradients by z, and where the penalty alone would have led.
     radius, squares : float
@@ -95,8 +97,9 @@ class WalkState:
         What a batch may lose without being looked at; 0 before the first.
     steps, patience : int
         Steps so far, without those that the walk went back on, and passes since the last gain.
-    best_loss, lowest_loss, seconds : float
-        F by held-out rows at the best mean, and their lowest loss so far, without the penalty.
+    best_loss, best_whole, lowest_loss, seconds : float
+        The held-out loss at the best mean, the same with the penalty, and the lowest since that
+        fell by much.
     best_radius, best_squares : float
     best_steps : int
         As they were at the best mean.
@@ -119,6 +122,7 @@ class WalkState:
     steps: int
     patience: int
     best_loss: float
+    best_whole: float
     lowest_loss: float
     best_radius: float
     best_squares: float
@@ -178,6 +182,7 @@ class Walk:
             steps=0,
             patience=0,
             best_loss=float("inf"),
+            best_whole=float("inf"),
             lowest_loss=float("inf"),
             best_radius=0.0,
             best_squares=0.0,
@@ -304,24 +309,23 @@ class Walk:
     def _judge(self, found: Judged) -> None:
         """Record what the mean came to, keep it if it is best, and tell the callbacks.
 
-        The lowest F is best: strengths count that held-out rows would not choose. Of means that
-        differ by less than `tol` the last is: its steps were the shortest. But while their loss
-        stays as it is, the walk does not go on for the sake of the penalty unless F falls by much.
+        Of means whose held-out losses differ by less than `tol` the last is best: its steps were
+        the shortest.
         """
-        state, whole = self.state, found.whole
-        lowest = min(state.loss_curve, default=float("inf"))
-        enough = self.settings.tol * abs(whole)
-        has_gained = state.lowest_loss - found.loss > self.settings.tol * abs(found.loss)
-        has_fallen = lowest - whole > CHANCE * abs(whole)
-        state.patience = 0 if has_gained or has_fallen else state.patience + 1
-        state.lowest_loss = min(state.lowest_loss, found.loss)
-        state.loss_curve.append(whole)
-        if whole <= lowest + max(enough, 0.0):
-            state.best_loss = whole
+        state, loss = self.state, found.loss
+        if found.whole < OUTWEIGHED * state.best_whole:
+            # Held-out rows know nothing of the penalty, and would have the walk go back for ever.
+            state.lowest_loss = float("inf")
+        lowest, enough = state.lowest_loss, self.settings.tol * abs(loss)
+        state.patience = 0 if lowest - loss > enough else state.patience + 1
+        state.lowest_loss = min(lowest, loss)
+        state.loss_curve.append(loss)
+        if loss <= lowest + max(enough, 0.0):
+            state.best_loss, state.best_whole = loss, found.whole
             state.best[:] = state.mean
             state.best_radius, state.best_squares = state.radius, state.squares
             state.best_steps = state.steps
-        self._report(whole)
+        self._report(loss)
 
     def _has_risen(self) -> bool:
         """Tell whether the latest loss is above the best one by more than may be chance."""
