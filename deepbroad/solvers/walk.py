@@ -317,7 +317,10 @@ class Walk:
             # Held-out rows know nothing of the penalty, and would have the walk go back for ever.
             state.lowest_loss = float("inf")
         lowest, enough = state.lowest_loss, self.settings.tol * abs(loss)
-        state.patience = 0 if lowest - loss > enough else state.patience + 1
+        has_gained = lowest - loss > enough
+        # Long first steps may lead away from a good start: that is not the end of the way.
+        is_astray = state.best_steps == 0 and loss - lowest > enough
+        state.patience = 0 if has_gained or is_astray else state.patience + 1
         state.lowest_loss = min(lowest, loss)
         state.loss_curve.append(loss)
         if loss <= lowest + max(enough, 0.0):

@@ -232,6 +232,31 @@ def test_steps_shrink_to_nothing_in_the_pass_after_one_that_gained_nothing(monke
     assert shrunk.tolist() == [False, False, True, False, True]
 
 
+def test_a_walk_that_first_leads_away_from_the_start_does_not_end_there(monkeypatch):
+    problem = Bowls()
+    told = iter([100.0, 105.0, 104.0, 90.0, 80.0, 80.0, 80.0, 80.0])
+    monkeypatch.setattr(problem, "held_loss", lambda u: next(told))
+    found = walk(problem, max_iter=100, tol=2e-3)
+    assert (found.status, found.n_iter, found.loss) == ("converged", 6, 80.0)
+
+
+def test_a_start_that_cannot_be_bettered_ends_the_walk(monkeypatch):
+    problem = Bowls()
+    monkeypatch.setattr(problem, "held_loss", lambda u: 100.0)
+    found = walk(problem, max_iter=100, tol=2e-3)
+    assert (found.status, found.n_iter) == ("converged", 2)
+
+
+def test_a_penalty_that_outweighs_the_held_out_rows_counts(monkeypatch):
+    problem = Bowls()
+    # The loss rises, F falls to a tenth; then both stay.
+    told = iter([Judged(1.0, 99.0), Judged(2.0, 8.0), Judged(2.0, 8.0), Judged(2.0, 8.0)])
+    monkeypatch.setattr(problem, "judge", lambda u: next(told))
+    found = walk(problem, max_iter=100, tol=2e-3)
+    assert (found.status, found.n_iter, found.loss) == ("converged", 3, 2.0)
+    assert found.u.any()  # not the start, which is 0
+
+
 @pytest.mark.parametrize(
     ("max_iter", "tol", "passes"),
     [(500, 2e-3, 10), (3, 2e-3, 3), (500, 2e-5, 100), (50, 2e-5, 50), (500, 0.0, 500), (9, 0.1, 2)],
