@@ -42,7 +42,8 @@ class Estimate:
 
     def __str__(self) -> str:
         return (
-            f"n={self.depth}: {self.rows:,} rows, {self.terms:,} terms with {self.cells:,} cells, "
+            f"{self.rows:,} rows, {self.terms:,} terms up to n={self.depth} "
+            f"with {self.cells:,} cells, "
             f"{self.lookups:,} look-ups per row fused into {self.fused_lookups:,}, "
             f"about {format_bytes(self.bytes)} of memory and "
             f"{format_seconds(self.seconds_per_pass)} per pass"

@@ -58,8 +58,8 @@ def test_the_quick_estimate_lists_no_tuples():
 def test_an_estimate_reads_as_a_sentence():
     found = estimate()[2]
     text = str(found)
-    parts = "15 terms", "look-ups per row fused into", "of memory", "ms per pass"
-    for part in (f"n={found.depth}: 500 rows", *parts):
+    parts = "500 rows", "look-ups per row fused into", "of memory", "ms per pass"
+    for part in (f"15 terms up to n={found.depth} with", *parts):
         assert part in text
 
 
