@@ -181,16 +181,22 @@ def score_holders(starts, items, holders, held_by, held_at, first, last, index, 
                     totals[place + lane] += entries[single + lane]
             row = items[starts[r] : starts[r + 1]]
             for k in range(2, min(depth, top + 1) + 1):
-                begin_choice(places, k)
-                places[0] = top
-                more = True
-                while more:
-                    prefix = prefix_key(row, places, k, index)
-                    add_entries(prefix, row, places[k - 2], index, entries, totals, place, width)
-                    more = advance(places, k, top + 1)
+                score_below(row, top, k, places, index, entries, totals, place, width)
     for place in range(last - first):
         for lane in range(width):
             values[place * width + lane] += entries[lane] + totals[place * width + lane]
+
+
+@inlined
+def score_below(row, top, k, places, index, entries, totals, place, width):
+    """Add the entries of a row's sets of k items whose largest is at `top` to its total."""
+    begin_choice(places, k)
+    places[0] = top
+    more = True
+    while more:
+        prefix = prefix_key(row, places, k, index)
+        add_entries(prefix, row, places[k - 2], index, entries, totals, place, width)
+        more = advance(places, k, top + 1)
 
 
 @jit
