@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -107,6 +108,56 @@ def take_weighted(part: ArraySource, numbers: np.ndarray | None = None) -> Array
     """Return some of the rows of weight, given by their number among these, or all."""
     rows = part.rows_of_weight
     return part.take(rows if numbers is None else rows[numbers])
+
+
+class Piece(NamedTuple):
+    """Rows begin..end of the part of a number."""
+
+    part: int
+    begin: int
+    end: int
+
+
+def align_parts(lengths: Sequence[int], step: int) -> list[list[Piece]]:
+    """Return the pieces that parts are made of if these are to end at multiples of `step` rows.
+
+    Parts end near to where parts of the given lengths do, so that few rows change theirs. The last
+    one ends anywhere, but has `step` rows at least, too, if there are so many.
+
+    Examples
+    --------
+    >>> aligned = align_parts([90, 120, 140], step=100)
+    >>> aligned[0]
+    [Piece(part=0, begin=0, end=90), Piece(part=1, begin=0, end=10)]
+    >>> [sum(piece.end - piece.begin for piece in part) for part in aligned]
+    [100, 100, 150]
+    """
+    edges = np.cumsum([0, *lengths])
+    cuts = [0]
+    for edge in edges[1:-1]:
+        cut = (int(edge) + step // 2) // step * step
+        if cuts[-1] < cut <= edges[-1] - step:
+            cuts.append(cut)
+    return [
+        [
+            Piece(i, max(low - begin, 0), min(high, end) - begin)
+            for i, (begin, end) in enumerate(pairwise(edges.tolist()))
+            if begin < high and end > low
+        ]
+        for low, high in pairwise([*cuts, int(edges[-1])])
+    ]
+
+
+def view_rows(part: ArraySource, begin: int, end: int) -> ArraySource:
+    """Return the rows begin..end of a part in code columns, without copying them."""
+    return ArraySource(
+        part.codes[:, begin:end],
+        part.labels[begin:end],
+        n_classes=part.n_classes,
+        cardinalities=part.cardinalities,
+        weights=None if part.weights is None else part.weights[begin:end],
+        attributes=part.attributes,
+    )
 
 
 def gather(parts: Sequence[ArraySource]) -> ArraySource:

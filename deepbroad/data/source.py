@@ -13,6 +13,9 @@ Join = Callable[[Any, Any], Any]
 
 # 64 Ki rows of a few dozen uint8 columns and their scores fit into a second-level cache.
 BLOCK_ROWS = 65536
+# Rows, whole blocks, that are added up by themselves before they join others. Parts of a table end
+# between such spans, so that sums are the same however many parts there are.
+SPAN_ROWS = 4 * BLOCK_ROWS
 
 
 class Holders(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource, RowItems, Source
 from deepbroad.engine.passes import PartPass, PassDesign, Sums, count_part
+from deepbroad.engine.scatter import Whole
 from deepbroad.engine.workload import typical_work
 from deepbroad.kernels.steps import Pull
 from deepbroad.kernels.threads import Threads
@@ -104,7 +105,8 @@ def count_held(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count the held-out rows of a part, as `count_part` does all."""
     tiles = dealing.tiles(part.n_rows)
-    return count_part(tiles.gather(part, tiles.held), plan, threads)
+    held = tiles.gather(part, tiles.held)
+    return count_part(held, plan, Whole.of(held, threads), threads)
 
 
 class PartBatches:
@@ -201,7 +203,7 @@ class BatchPass:
         threads: Threads,
         loss: Loss = LOG_LOSS,
     ) -> None:
-        self.loss, self.n_batches = loss, dealing.n_batches
+        self.loss, self.n_batches, self._scale = loss, dealing.n_batches, design.scale
         self.holds_out = dealing.held_share > 0
         self._parts = source.hold(PartBatches, design, dealing, threads=threads)
         self._is_one_part = isinstance(source, ArraySource)
@@ -212,10 +214,10 @@ class BatchPass:
         """Return what `LossPass` does, over all rows that are not held out."""
         loss, classes, cells = 0.0, np.zeros(len(class_scores)), np.zeros(gradient.shape)
         for number in range(self.n_batches):
-            _, (part, by_class, by_cell) = self.run(class_scores, parameters, gradient, 0, number)
-            loss += part
-            classes += by_class
-            cells += by_cell
+            sums = self.run(class_scores, parameters, gradient, 0, number).sums
+            loss += sums.loss
+            classes += sums.classes
+            cells += gradient
         gradient[:] = cells
         return loss, classes
 
@@ -229,14 +231,14 @@ class BatchPass:
     ) -> WeighedSums:
         """Return the sums over a batch of a pass, or over the held-out rows.
 
-        Those by parameter are in `gradient`, too.
+        Derivatives by parameter are in `gradient`.
         """
         into = gradient if self._is_one_part else None
         found: WeighedSums = self._parts.reduce(
             class_scores, parameters, self.loss, cycle, number, into, join=WeighedSums.plus
         )
         if into is None:
-            gradient[:] = found.sums.cells
+            np.multiply(found.sums.cells, self._scale, out=gradient)
         return found
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.fused import most_builders
 from deepbroad.engine.items import is_far
-from deepbroad.engine.passes import pass_dtype, plan_sums
+from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.sampling import MAX_SAMPLE, mean_sets, sample_codes
+from deepbroad.engine.scatter import plan_sums
 from deepbroad.kernels.expansion import STEP_WIDTH
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.groups import DIRECT_KEYS, Group, code_dtype, count_slots
@@ -56,7 +57,7 @@ class Footprint:
     item, whole : int
         Bytes of a number in tables, and of a count.
     summed, beside : int
-        Bytes of a sum over rows, and of one over a block of them that is kept beside, if it is.
+        Bytes of a sum over rows in tables, and of one of cells beside them, if there is.
     resident : bool
         Whether rows are in memory; those in files take that of some blocks only.
     code : int
@@ -119,8 +120,8 @@ class Footprint:
             scratch=float(plan.program.scratch) * most_builders(plan, BUILDERS),
             item=item,
             whole=4 if rows < 2**24 else 8,
-            summed=sums.tables.itemsize,
-            beside=sums.block.itemsize if sums.block != sums.tables else 0,
+            summed=sums.dtype.itemsize,
+            beside=8 if sums.rounded == "spans" else 0,
             resident=source.resident,
             code=code_bytes(source.cardinalities),
         )
@@ -179,7 +180,7 @@ class Footprint:
         lanes = lane_count(self.n_classes)
         block = min(self.rows, BLOCK_ROWS)
         numbers = self.cells + self.entries + self.item_entries + self.scratch + block
-        return 8.0 * lanes * numbers + self.counts
+        return lanes * (8.0 * numbers + self.beside * self.cells) + self.counts
 
     def solving(self, history: int) -> float:
         """Bytes while a solver that remembers so many pairs works, beside what is held."""
@@ -192,8 +193,8 @@ class Footprint:
             + 4 * self.reached
             + parameters * (8 * SOLVER_VECTORS + (2 * history + 2) * remembered)
             + parameters * 3 * self.item  # scale and curvature
-            + lanes * (self.cells + self.scratch) * (self.item + self.summed)
-            + lanes * self.entries * (self.item + self.summed + self.beside)
+            + lanes * (self.cells + self.entries + self.scratch) * (self.item + self.summed)
+            + lanes * self.cells * self.beside
             + lanes * self.item_entries * 16
             + block * (lanes * self.item + 16)
         )

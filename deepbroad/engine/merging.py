@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource
+from deepbroad.data.source import SPAN_ROWS, ArraySource
 from deepbroad.kernels.rows import FREE, hash_rows, number_rows, same_rows
 from deepbroad.kernels.threads import Threads
 
@@ -20,10 +20,10 @@ def merge_part(part: ArraySource, threads: Threads) -> ArraySource:
 def merge_rows(source: ArraySource) -> ArraySource:
     """Return the source with identical rows of a class merged, or as it is if they are few.
 
-    Rows in files stay as they are: finding those that are identical would take memory for each.
+    Many rows in files stay as they are: finding those that are identical takes memory for each.
     """
     n_rows = source.n_rows
-    if n_rows < MIN_ROWS or not source.resident:
+    if n_rows < MIN_ROWS or not (source.resident or n_rows < 2 * SPAN_ROWS):
         return source
     hashes = np.empty(n_rows, np.uint64)
     hash_rows(source.codes, source.labels, hashes)
@@ -34,12 +34,16 @@ def merge_rows(source: ArraySource) -> ArraySource:
     # Different rows of one hash are next to impossible; then nothing is merged.
     if count > (1 - WORTH) * n_rows or not same_rows(source.codes, source.labels, numbers, first):
         return source
+    codes = source.store.empty((len(source.codes), count), source.codes.dtype)
+    for column, merged in zip(source.codes, codes, strict=True):
+        np.take(column, first, out=merged)
     return ArraySource(
-        np.ascontiguousarray(source.codes[:, first]),
+        codes,
         source.labels[first],
         n_classes=source.n_classes,
         cardinalities=source.cardinalities,
         weights=np.bincount(numbers, source.weights, minlength=count),
         n_given=n_rows,
         attributes=source.attributes,
+        store=source.store,
     )

@@ -1,11 +1,14 @@
 """Full passes over a source: counts, and loss with gradient. Each is a sum over blocks of rows.
 
 Blocks, tiles and private copies never depend on the number of threads, and every sum is taken in
-their order: so the number of threads changes no bit of any result.
+their order or without rounding: so neither the number of threads nor the parts that blocks lie in
+change a bit of any result.
 """
 
 import sys
+from collections.abc import Sequence
 from functools import partial
+from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +16,10 @@ import numpy as np
 from deepbroad.data.source import BLOCK_ROWS, ArraySource, Block, RowItems, Source
 from deepbroad.engine.fused import FusedTables
 from deepbroad.engine.items import list_by_item
+from deepbroad.engine.scatter import WORTH_THREADS, Scatter, Whole
 from deepbroad.kernels.cells import collect_cells, place_cells
-from deepbroad.kernels.lookup import TILE, scatter_rows, score_rows
+from deepbroad.kernels.lookup import TILE, score_rows
+from deepbroad.kernels.rounding import quantum_of, round_to
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count, lanes_for
 from deepbroad.model.loss import LOG_LOSS, Loss
@@ -22,19 +27,13 @@ from deepbroad.model.plan import Plan
 from deepbroad.model.scores import ScoreTables
 
 # Rows scored at a time.
-MIN_ROWS = 8 * TILE
-# Look-ups, or numbers moved, from which work is handed to threads, and how many the loss of a row
-# is like: to wake a thread takes as long as some ten thousands.
-WORTH_THREADS = 1 << 16
+MIN_ROWS = 16 * TILE
+# Look-ups that the loss of a row is like.
 LOSS_LOOKUPS = 6
 # Below this many look-ups and entries a pass takes a few milliseconds at any precision.
 CHEAP_PASS = 1_000_000
-# Below this tolerance a solver would follow the rounding of sums in single precision; tables up to
-# this size then have them in double.
+# Below this tolerance a solver would follow the rounding of sums in single precision.
 EXACT_TOL = 1e-6
-EXACT_BYTES = 1 << 26
-# With fewer tables than this, rows are split too, each part adding to a copy of its own.
-MIN_SCATTER_TASKS = 4
 
 
 def pass_dtype(plan: Plan, rows: int) -> np.dtype:
@@ -44,104 +43,33 @@ def pass_dtype(plan: Plan, rows: int) -> np.dtype:
     return np.dtype(np.float64 if cheap else np.float32)
 
 
-class SumDtypes(NamedTuple):
-    """The precision that rows are added up in, block by block, and that of the tables."""
-
-    block: np.dtype
-    tables: np.dtype
-
-
-def plan_sums(plan: Plan, rows: int, width: int, dtype: np.dtype, *, exact: bool) -> SumDtypes:
-    """Return how values of a dtype are added up.
-
-    If it is to be `exact`, in double precision where tables are small enough for that: the order of
-    rows, and the parts that they are in, then make next to no difference, which a solver would make
-    a large one. Else single-precision sums are moved into double ones after every block where that
-    is cheap against the block itself, so that rounding does not grow with the number of rows.
-    """
-    double = np.dtype(np.float64)
-    items = 0 if plan.items is None else plan.items.n_entries
-    numbers = (plan.terms.n_cells + plan.n_entries + items) * width
-    if dtype == double or (exact and numbers * double.itemsize <= EXACT_BYTES):
-        return SumDtypes(double, double)
-    is_cheap = rows > BLOCK_ROWS and plan.n_entries * 8 <= BLOCK_ROWS * plan.n_tables
-    return SumDtypes(dtype, double if is_cheap else dtype)
-
-
-class Scatter:
-    """Adds rows' values to the entries of all tables, block after block."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        rows: int,
-        width: int,
-        dtype: np.dtype,
-        threads: Threads,
-        *,
-        exact: bool = False,
-    ) -> None:
-        small = plan.n_entries * 8 <= min(rows, BLOCK_ROWS)
-        self.copies = -(-MIN_SCATTER_TASKS // max(plan.n_tables, 1)) if small else 1
-        sums = plan_sums(plan, rows, width, dtype, exact=exact)
-        self.tables = FusedTables(plan, width, sums.tables, threads)
-        # One copy in the tables' own dtype adds straight into them.
-        self._direct = self.copies == 1 and sums.tables == sums.block
-        shape = (self.copies, plan.n_entries * width)
-        self._buffer = self.tables.entries[None] if self._direct else np.zeros(shape, sums.block)
-        self._threads = threads
-
-    def clear(self) -> None:
-        """Start from zero."""
-        self.tables.clear()
-
-    def add(self, block: Block, values: np.ndarray) -> None:
-        """Add the values (rows * width) of a block of rows."""
-        plan, width = self.tables.plan, self.tables.width
-        codes, rows = block.codes, len(block.labels)
-        if self.tables.items is not None and block.items is not None:
-            self.tables.items.add(block.items, values)
-        worth = rows * plan.n_tables > WORTH_THREADS
-        parts = self._threads.count if worth else 1
-        lanes = lanes_for(width)
-        tasks = [
-            partial(
-                scatter_rows, codes, start, stop, first, last, plan.index,
-                values[start * width :], self._buffer[copy], lanes, width,
-            )
-            for copy, (start, stop) in enumerate(split_range(rows, self.copies, TILE))
-            for first, last in split_range(plan.n_tables, parts)
-        ]  # fmt: skip
-        self._threads.run(tasks, worth=worth)
-        if not self._direct:
-            for copy in self._buffer:
-                self.tables.entries += copy
-                copy[:] = 0
-
-
 def count_cells(source: Source, plan: Plan, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
     """Return the weight of each class (C,) and of each cell and class (n_cells, C)."""
-    class_counts, counts = source.reduce(count_part, plan, join=add_counts, threads=threads)
+    whole = Whole.of(source, threads)
+    class_counts, counts = source.reduce(count_part, plan, whole, join=add_counts, threads=threads)
     # Whole numbers up to 2^24 are exact in single precision, and half as large.
     small = not source.is_weighted and source.n_rows < 2**24
     return class_counts, counts.astype(np.float32) if small else counts.copy()
 
 
-def count_part(part: ArraySource, plan: Plan, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
+def count_part(
+    part: ArraySource, plan: Plan, whole: Whole, threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
     """Count the rows of a part, in double precision: scatter one-hot labels."""
     width = lane_count(part.n_classes)
-    scatter = Scatter(plan, part.n_rows, width, np.dtype(np.float64), threads)
-    class_counts = np.zeros(part.n_classes)
+    scatter = Scatter(plan, whole, width, np.dtype(np.float64), threads)
+    scatter.start(part.n_rows)
+    quantum, class_counts = quantum_of(whole.weight), np.zeros(part.n_classes)
     one_hot = np.empty((min(part.n_rows, BLOCK_ROWS), width))
     for block in part.blocks():
         rows = len(block.labels)
         weights = 1.0 if block.weights is None else block.weights
         one_hot[:rows] = 0.0
         one_hot[np.arange(rows), block.labels] = weights
-        class_counts += one_hot[:rows, : part.n_classes].sum(axis=0)
+        class_counts += round_to(quantum, one_hot[:rows, : part.n_classes].sum(axis=0))
         scatter.add(block, one_hot[:rows].reshape(-1))
-    scatter.tables.reduce()
-    return class_counts, scatter.tables.cells.reshape(-1, width)[:, : part.n_classes]
+    scatter.finish()
+    return class_counts, scatter.cells.reshape(-1, width)[:, : part.n_classes]
 
 
 def add_counts(
@@ -198,6 +126,8 @@ class PassDesign(NamedTuple):
         float32, or float64 where precision matters more than speed.
     exact : bool
         Whether sums over rows are in double precision where that takes little memory.
+    whole : Whole or None
+        The rows of all parts together; None if those of a part are for themselves.
     """
 
     plan: Plan
@@ -206,18 +136,42 @@ class PassDesign(NamedTuple):
     fixed: np.ndarray | None
     dtype: np.dtype
     exact: bool = False
+    whole: Whole | None = None
 
 
 class Sums(NamedTuple):
-    """Σ ω·loss, its gradient by class score (C,) and by parameter (n_reached, C)."""
+    """Sums over the rows of a part.
 
-    loss: float
-    classes: np.ndarray
+    Attributes
+    ----------
+    blocks : sequence of arrays of shape (C,)
+        Of each block Σ ω·loss and its derivatives by the scores of all classes but the first.
+    cells : ndarray of shape (n_reached, C)
+        The derivatives by the scores of cells.
+    """
+
+    blocks: Sequence[np.ndarray]
     cells: np.ndarray
 
     def plus(self, other: "Sums") -> "Sums":
         """Return the sums over both parts."""
-        return Sums(self.loss + other.loss, self.classes + other.classes, self.cells + other.cells)
+        return Sums([*self.blocks, *other.blocks], self.cells + other.cells)
+
+    @property
+    def loss(self) -> float:
+        """Σ ω·loss."""
+        return sum_exactly([block[0] for block in self.blocks])
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The derivatives by the scores of classes (C,)."""
+        others = [sum_exactly(column) for column in np.transpose(self.blocks)[1:]]
+        return np.array([-sum(others), *others])
+
+
+def sum_exactly(numbers: Sequence[float]) -> float:
+    """Return a sum that does not depend on the order of its terms."""
+    return fsum(numbers) if np.isfinite(numbers).all() else float(np.sum(numbers))
 
 
 class LossPass:
@@ -229,7 +183,8 @@ class LossPass:
     def __init__(
         self, source: Source, design: PassDesign, threads: Threads, loss: Loss = LOG_LOSS
     ) -> None:
-        self.loss = loss
+        self.loss, self._scale = loss, design.scale
+        design = design._replace(whole=Whole.of(source, threads))
         self._parts = source.hold(PartPass, design, threads=threads)
         self._is_one_part = isinstance(source, ArraySource)
 
@@ -241,19 +196,17 @@ class LossPass:
         The gradient by parameter (n_reached, C) goes into `gradient`.
         """
         into = gradient if self._is_one_part else None
-        loss, classes, cells = self._parts.reduce(
-            class_scores, parameters, self.loss, into, join=Sums.plus
-        )
+        sums = self._parts.reduce(class_scores, parameters, self.loss, into, join=Sums.plus)
         if into is None:
-            gradient[:] = cells
-        return loss, classes
+            np.multiply(sums.cells, self._scale, out=gradient)
+        return sums.loss, sums.classes
 
 
 class PartPass:
     """Loss and gradient over the rows of a part, for given class scores and cell parameters."""
 
     def __init__(self, source: ArraySource, design: PassDesign, threads: Threads) -> None:
-        plan, self.reached, self.scale, fixed, dtype, exact = design
+        plan, self.reached, self.scale, fixed, dtype, exact, whole = design
         self.source, self.plan, self.threads = source, plan, threads
         self._design = design
         self.n_scores = source.n_classes - 1
@@ -262,7 +215,8 @@ class PartPass:
         if fixed is not None:
             relative = self.tables.cells.reshape(-1, self.width)[:, : self.n_scores]
             np.subtract(fixed[:, 1:], fixed[:, :1], out=relative)
-        self.scatter = Scatter(plan, source.n_rows, self.width, dtype, threads, exact=exact)
+        whole = whole or Whole.of(source, threads)
+        self.scatter = Scatter(plan, whole, self.width, dtype, threads, exact=exact)
         rows = min(source.n_rows, BLOCK_ROWS)
         parts = threads.count if self.scale.size > WORTH_THREADS else 1
         self._ranges = split_range(len(self.reached), parts, MIN_ROWS)
@@ -279,12 +233,14 @@ class PartPass:
         loss: Loss,
         gradient: np.ndarray | None = None,
     ) -> Sums:
-        """Return the sums over the rows; those by parameter are written into `gradient`.
+        """Return the sums over the rows; with `gradient`, its cells are derivatives by parameter.
 
-        Without that they are in an array of their own, which no further call overwrites.
+        Without it they are by score, to be scaled once parts are joined, since products are
+        rounded; and in an array of their own, which no further call overwrites.
         """
+        scale = self.scale
         if gradient is None:
-            gradient = np.empty(self.scale.shape)
+            gradient, scale = np.empty(scale.shape), np.broadcast_to(np.ones(1), scale.shape)
         self.threads.run(
             [
                 partial(
@@ -295,32 +251,32 @@ class PartPass:
             ]
         )  # fmt: skip
         self.tables.build()
-        self.scatter.clear()
+        self.scatter.start(self.source.n_rows)
         base = np.zeros(self.width, self._values.dtype)
         with np.errstate(over="ignore"):  # of a step that went too far: its loss will tell
             base[: self.n_scores] = class_scores[1:] - class_scores[0]
-        sums = np.zeros(1 + self.n_scores)
-        for number, block in enumerate(self.source.blocks()):
-            sums += self._run_block(self._order(number, block), base, loss)
-        self.scatter.tables.reduce()
+        blocks = [
+            self._run_block(self._order(number, block), base, loss)
+            for number, block in enumerate(self.source.blocks())
+        ]
+        self.scatter.finish()
         self.threads.run(
             [
                 partial(
-                    collect_cells, a, b, self.reached, self.scale,
-                    self.scatter.tables.cells, gradient, self.width,
+                    collect_cells, a, b, self.reached, scale,
+                    self.scatter.cells, gradient, self.width,
                 )
                 for a, b in self._ranges
             ]
         )  # fmt: skip
-        return Sums(float(sums[0]), np.concatenate([[-sums[1:].sum()], sums[1:]]), gradient)
+        return Sums(blocks, gradient)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # On a cluster, work may move: what it was made from, not its buffers, and no threads.
         return PartPass, (self.source, self._design, Threads(1))
 
     def __sizeof__(self) -> int:
-        tables = (self.tables, self.scatter.tables)
-        held = sum(table.cells.nbytes + table.entries.nbytes for table in tables)
+        held = self.tables.cells.nbytes + self.tables.entries.nbytes + self.scatter.nbytes
         return sys.getsizeof(self.source) + self._values.nbytes + held
 
     def _order(self, number: int, block: Block) -> Block:

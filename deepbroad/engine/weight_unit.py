@@ -6,7 +6,6 @@ of that search. Weights of another magnitude are brought to it, and the strength
 
 from dataclasses import replace
 from math import log10
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.choice import Choice
+from deepbroad.engine.scatter import Whole
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
@@ -48,14 +48,8 @@ def weight_unit(source: Source, threads: Threads) -> float:
     """Return the power of ten nearest to the mean weight of rows."""
     if not source.is_weighted:
         return 1.0
-    total = source.reduce(sum_weights, join=add, threads=threads)
-    mean = total / max(source.n_weighted, 1)
+    mean = Whole.of(source, threads).weight / max(source.n_weighted, 1)
     return float(10.0 ** round(log10(mean))) if mean > 0.0 else 1.0
-
-
-def sum_weights(part: ArraySource, threads: Threads) -> float:
-    """Return the weight of a part."""
-    return float(part.n_rows if part.weights is None else np.sum(part.weights, dtype=np.float64))
 
 
 def divide_weights(part: ArraySource, unit: float, threads: Threads) -> ArraySource:

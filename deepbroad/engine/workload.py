@@ -8,8 +8,9 @@ from scipy.special import xlogy
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.fused import WORTH_THREADS as WORTH_BUILDING
-from deepbroad.engine.passes import LOSS_LOOKUPS, MIN_ROWS, WORTH_THREADS, pass_dtype
+from deepbroad.engine.passes import LOSS_LOOKUPS, MIN_ROWS, pass_dtype
 from deepbroad.engine.sampling import MAX_SPACE, estimate_seen, mean_sets, sample_codes
+from deepbroad.engine.scatter import WORTH_THREADS
 from deepbroad.kernels.expansion import INNER, JOINT, OUTER
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.cost import TYPICAL, Costs

@@ -28,7 +28,7 @@ from deepbroad.kernels.vector import add_lanes
 TILE = 512
 # Rows whose values stay in the second-level cache: a table is written to by more of them before the
 # next one takes its place there.
-SCATTER_TILE = 4096
+SCATTER_TILE = 16384
 
 
 class TableIndex(NamedTuple):

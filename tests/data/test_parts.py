@@ -1,11 +1,13 @@
 """Rows in several parts are the same rows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepbroad.data.parts import join_pairwise
+from deepbroad.data.parts import align_parts, gather, join_pairwise, view_rows
 from deepbroad.data.source import ArraySource
 from tests.parted import Parts
 
@@ -62,3 +64,26 @@ def test_parts_draw_the_rows_that_one_source_does(count, weighted):
     found = Parts.of(source, [5, 6, 50]).draw(count, np.random.default_rng(3))
     np.testing.assert_array_equal(found.codes, expected.codes)
     np.testing.assert_array_equal(found.labels, expected.labels)
+
+
+@given(st.lists(st.integers(1, 90), min_size=1, max_size=12), st.integers(1, 60))
+def test_aligned_parts_are_the_same_rows_cut_at_multiples(lengths, step):
+    total = sum(lengths)
+    source = numbered(total, np.arange(total) + 0.5)
+    edges = np.cumsum([0, *lengths])
+    given = [view_rows(source, a, b) for a, b in pairwise(edges.tolist())]
+    aligned = [
+        gather([view_rows(given[p.part], p.begin, p.end) for p in pieces])
+        for pieces in align_parts(lengths, step)
+    ]
+    for name in ("codes", "labels", "weights"):
+        np.testing.assert_array_equal(getattr(gather(aligned), name), getattr(source, name))
+    sizes = [part.n_rows for part in aligned]
+    assert all(size % step == 0 for size in sizes[:-1])
+    assert min(sizes) >= min(step, total)
+    # A cut moves by half a step at most, and one that lies right stays.
+    cuts = set(np.cumsum(sizes[:-1]).tolist())
+    assert all(np.abs(edges - cut).min() <= step / 2 for cut in cuts)
+    assert {
+        edge for edge in edges[1:].tolist() if edge % step == 0 and edge <= total - step
+    } <= cuts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import deepbroad
 from deepbroad import DBLClassifier
 from deepbroad.data import source as source_module
-from deepbroad.engine import items, passes, planning
+from deepbroad.engine import items, passes, planning, scatter
 from deepbroad.engine.planning import Planner
 from deepbroad.engine.scoring import Scorer
 from deepbroad.engine.training import Training
@@ -68,6 +68,7 @@ def test_item_by_item_is_row_by_row(family, monkeypatch):
     problem.codes[:, :150] = 0  # a block without items
     monkeypatch.setattr(source_module, "BLOCK_ROWS", 100)
     monkeypatch.setattr(passes, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(scatter, "BLOCK_ROWS", 100)
     plan = item_plan(problem, 3, np.zeros(7, int))
     by_row = fit(train(problem, plan), family)
     monkeypatch.setattr(items, "NEAR_BYTES", 0)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad import AnJEClassifier, DBLClassifier
+from deepbroad.data.code_store import CodeStore
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import merging
 from deepbroad.engine.merging import MIN_ROWS, WORTH, merge_rows
@@ -142,3 +143,30 @@ def test_merging_changes_no_probability(monkeypatch, model, weighted):
         found.append(model.fit(X, y, weights).predict_proba(X))
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
     assert np.ptp(found[0]) > 0.5
+
+
+@pytest.mark.parametrize("most", [100, 99])
+def test_rows_in_files_are_merged_into_files_unless_they_are_many(monkeypatch, tmp_path, most):
+    monkeypatch.setattr(merging, "SPAN_ROWS", most + 1)
+    here = repeated_rows(rows=200)
+    with CodeStore(tmp_path) as store:
+        codes = store.empty(here.codes.shape, here.codes.dtype)
+        codes[:] = here.codes
+        there = ArraySource(codes, here.labels, here.n_classes, here.cardinalities, store=store)
+        merged, expected = merge_rows(there), merge_rows(here)
+        if most == 99:
+            assert merged is there
+            return
+        assert not merged.resident
+        assert weigh_rows(merged) == weigh_rows(expected)
+        np.testing.assert_array_equal(merged.codes, expected.codes)
+
+
+def test_a_fit_from_files_has_the_bits_of_one_in_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(merging, "MIN_ROWS", MIN_ROWS)
+    X, y, _ = table()
+    X.assign(label=y).to_parquet(tmp_path / "rows.parquet")
+    models = [DBLClassifier(n=2, alpha=0.01, tol=1e-3) for _ in range(2)]
+    models[0].fit(X, y)
+    models[1].fit(tmp_path / "rows.parquet", "label")
+    np.testing.assert_array_equal(*(model.predict_proba(X[:500]) for model in models))

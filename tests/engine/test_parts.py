@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import deepbroad.data.source as source_module
+from deepbroad.engine import passes, scatter
 from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.passes import count_cells
 from deepbroad.engine.planning import Planner, group_source
@@ -68,6 +70,37 @@ def test_single_precision_fits_do_not_depend_on_parts_or_the_order_of_rows():
     # Sums in single precision would differ by a share of 1e-6, and forty iterations later by 1e-3.
     np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-6)
     np.testing.assert_allclose(found[2], found[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("largest", "rounded"), [(3, "spans"), (9, "rows")])
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_of_whole_spans_change_no_bit(monkeypatch, weighted, dtype, exact, largest, rounded):
+    for module in (source_module, passes, scatter):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 128)
+    monkeypatch.setattr(scatter, "SPAN_ROWS", 256)
+    problem = draw_problem(5, a=4, rows=2900, weighted=weighted, largest=largest)
+    if weighted:
+        problem.weights[:] = np.random.default_rng(0).gamma(1.0, size=2900)
+    source = problem.source()
+    plan = Planner(source, Terms.of_order(2, source.cardinalities)).single()
+    assert scatter.plan_sums(plan, 2900, 2, np.dtype(dtype), exact=exact).rounded == rounded
+    family = Family(generative=True, strength=0.01)
+    results = []
+    for bounds in ([], [256], [512, 768, 2048], range(256, 2600, 256)):
+        rows = Parts.of(source, bounds) if bounds else source
+        training = Training(
+            group_source(rows, plan), plan, smoothing=1.0, dtype=np.dtype(dtype), threads=ONE
+        )
+        model, solution = training.discriminative(
+            family, LBFGS(max_iter=40, tol=1e-9 if exact else 1e-5)
+        )
+        results.append((training.class_counts, training.counts, solution.loss_curve, model.scores))
+    assert len(results[0][2]) > 5
+    for other in results[1:]:
+        for expected, found in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("min_count", [1, 3])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.weight_unit import divide_weights, sum_weights, weight_unit
+from deepbroad.engine.weight_unit import divide_weights, weight_unit
 from tests.engine.hierarchies import draw_nested
 from tests.engine.problems import ONE_THREAD
 
@@ -31,7 +31,6 @@ def test_the_unit_is_the_power_of_ten_next_to_the_mean_of_rows_of_weight(weight,
 def test_rows_without_weights_weigh_one():
     source = source_of(None)
     assert weight_unit(source, ONE_THREAD) == 1.0
-    assert sum_weights(source, ONE_THREAD) == 12.0
     np.testing.assert_array_equal(divide_weights(source, 4.0, ONE_THREAD).weights, 0.25)
 
 

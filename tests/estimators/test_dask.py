@@ -31,7 +31,7 @@ def client():
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
     """Let small partitions be parts of their own, as large ones are."""
-    monkeypatch.setattr(cluster_reading, "PART_ROWS", 150)
+    monkeypatch.setattr(cluster_reading, "SPAN_ROWS", 150)
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +168,9 @@ def test_small_partitions_are_joined(client, frame, monkeypatch):
     X = in_partitions(frame)
     source = cluster_reading.open_cluster(X, "class", "weight")
     fitted = source.sketch(cluster_reading.SketchRules()).finish()
-    assert [part.n_rows for part in source.code(*fitted).facts] == [200, 200, 1, 199]
-    monkeypatch.setattr(cluster_reading, "PART_ROWS", 400)
-    assert [part.n_rows for part in source.code(*fitted).facts] == [400, 200]
+    assert [part.n_rows for part in source.code(*fitted).facts] == [150, 300, 150]
+    monkeypatch.setattr(cluster_reading, "SPAN_ROWS", 400)
+    assert [part.n_rows for part in source.code(*fitted).facts] == [600]
 
 
 def test_what_does_not_fit_together_is_refused(client, frame):
