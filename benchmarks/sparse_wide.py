@@ -13,8 +13,9 @@ Two parts, each in a process of its own and through the public names only:
 2. Seconds per row of an evaluation as the ones grow in 1,000 columns (10, 20 and 40 in a row), and
    as the columns grow with 20 ones per row (500, 1,000 and 2,000). An evaluation has a part that
    goes with the rows and one that goes with the parameters, four per pair of columns whatever the
-   rows; so the time per row is the difference between an evaluation over three times the rows and
-   one over the rows, divided by the difference in rows. The part of the parameters is printed too.
+   rows; so the time per row is the difference between an evaluation over nine times the rows and
+   one over three times, divided by the difference in rows. (In fewer rows not all pairs are seen,
+   so that the part of the parameters would grow as well.) That part is printed too.
    Fits are stopped after a few iterations; all cases take turns, the first evaluation of each fit
    is not counted, and the figures are medians over the rounds. Time per row must follow the ones
    and not the width.
@@ -48,6 +49,8 @@ PLANTED_DENSITY = 0.5
 SINGLE_EFFECT, PAIR_EFFECT = 1.5, 2.0
 ITERATIONS = 3
 ROUNDS = 3
+# Times the rows that evaluations are timed over.
+FEWER, MORE = 3, 9
 # Largest growth of the time, where the width and so the number of pairs grow by 4 and 16.
 WIDTH_TARGET = 1.5
 # Least growth, where the ones and so the pairs of ones grow by 4 and 16.
@@ -145,7 +148,7 @@ class Pace(NamedTuple):
 def time_shapes(shapes: list[Shape], min_count: float, rounds: int) -> list[list[Pace]]:
     """Return the pace of an evaluation, (rounds, shapes), all shapes taking turns."""
     pairs = [
-        [draw(shape._replace(rows=more * shape.rows), seed=0) for more in (1, 3)]
+        [draw(shape._replace(rows=more * shape.rows), seed=0) for more in (FEWER, MORE)]
         for shape in shapes
     ]
     times: list[list[Pace]] = []
@@ -153,8 +156,8 @@ def time_shapes(shapes: list[Shape], min_count: float, rounds: int) -> list[list
         times.append([])
         for shape, samples in zip(shapes, pairs, strict=True):
             few, many = (time_evaluation(sample, min_count) for sample in samples)
-            row = (many - few) / (2 * shape.rows)
-            times[-1].append(Pace(row, few - row * shape.rows))
+            row = (many - few) / ((MORE - FEWER) * shape.rows)
+            times[-1].append(Pace(row, few - row * FEWER * shape.rows))
     return times[1:]  # the first round warms up
 
 

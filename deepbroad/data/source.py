@@ -18,24 +18,14 @@ BLOCK_ROWS = 65536
 SPAN_ROWS = 4 * BLOCK_ROWS
 
 
-class Holders(NamedTuple):
-    """Which rows hold each item, as `deepbroad.kernels.items` has them."""
-
-    holders: np.ndarray
-    held_by: np.ndarray
-    held_at: np.ndarray
-
-
 class RowItems(NamedTuple):
     """Items of rows, ascending in each: those of row r are items[starts[r]:starts[r + 1]].
 
-    An item is a value of a column that is not its common one (`deepbroad.model.items`). With
-    `by_item`, kernels go through them item by item.
+    An item is a value of a column that is not its common one (`deepbroad.model.items`).
     """
 
     starts: np.ndarray
     items: np.ndarray
-    by_item: Holders | None = None
 
 
 class Block(NamedTuple):

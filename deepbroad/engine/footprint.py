@@ -7,7 +7,6 @@ import numpy as np
 
 from deepbroad.data.source import BLOCK_ROWS, Source
 from deepbroad.engine.fused import most_builders
-from deepbroad.engine.items import is_far
 from deepbroad.engine.passes import pass_dtype
 from deepbroad.engine.sampling import MAX_SAMPLE, mean_sets, sample_codes
 from deepbroad.engine.scatter import plan_sums
@@ -96,9 +95,7 @@ class Footprint:
             items = plan.items.n_entries
             # Sets of one item at most are the items and the empty set.
             own = plan.items.columns, plan.items.common
-            # Beside each item, where they are listed by item, its row and its place there.
-            each = 12.0 if is_far(plan.items, lane_count(source.n_classes - 1)) else 4.0
-            item_rows = 8.0 + each * (mean_sets(sample_codes(source), *own, depth=1) - 1.0)
+            item_rows = 8.0 + 4.0 * (mean_sets(sample_codes(source), *own, depth=1) - 1.0)
         dtype = pass_dtype(plan, rows)
         item = dtype.itemsize
         sums = plan_sums(plan, rows, lane_count(source.n_classes - 1), dtype, exact=False)

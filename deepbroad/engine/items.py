@@ -2,17 +2,15 @@
 
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.data.source import Holders, RowItems
+from deepbroad.data.source import RowItems
 from deepbroad.kernels.items import (
     expand_items,
-    list_holders,
     reduce_items,
-    scatter_holders,
     scatter_items,
-    score_holders,
     score_items,
     sum_rows,
 )
@@ -24,11 +22,10 @@ from deepbroad.model.terms import NONE
 # change no bit.
 PARTS = 4
 # Ranges of items per thread: enough to even out how much work their sets are.
-RANGES = 4
-# Bytes of entries up to which rows are gone through one by one: most look-ups are near. Beyond it
-# item by item, if each entry is looked up so often at least.
-NEAR_BYTES = 1 << 23
-FEWEST_LOOKUPS = 0.5
+RANGES = 2
+# Bytes of entries that stay near, and look-ups that a row must have for each band of so many.
+BAND_BYTES = 1 << 22
+BAND_LOOKUPS = 4
 
 
 class ItemTables:
@@ -55,8 +52,8 @@ class ItemTables:
         shapes = np.append(items.limits, 1)[self._members]
         largest = int(np.where(self._members == NONE, 1, shapes).prod(axis=1).max())
         self._buffers = [np.empty(largest * width) for _ in self._parts]
-        # Ranges of items by block: every pass goes through the same blocks.
-        self._known: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        # By block: every pass goes through the same ones.
+        self._known: dict[tuple[int, int], Course] = {}
 
     def build(self) -> None:
         """Fill the entries from the cells."""
@@ -90,36 +87,44 @@ class ItemTables:
         """Start from zero."""
         self.entries[:] = 0
 
+    def is_banded(self, rows: RowItems) -> bool:
+        """Tell whether rows are gone through several times, so that more of them at a time pay."""
+        return len(self._course_of(rows).bands) > 2
+
     def score(self, rows: RowItems, first: int, last: int, values: np.ndarray) -> None:
         """Add the scores of rows first..last to their values."""
-        known = self.items.index, self.entries, values, self.width
-        if rows.by_item is None:
-            score_items(rows.starts, rows.items, first, last, *known)
-        else:
-            score_holders(rows.starts, rows.items, *rows.by_item, first, last, *known)
+        bands = self._course_of(rows).bands
+        known = bands, self.items.index, self.entries, values, self.width
+        score_items(rows.starts, rows.items, first, last, *known)
 
     def add(self, rows: RowItems, values: np.ndarray) -> None:
         """Add the values of rows to the entries of their sets."""
         n_rows = len(rows.starts) - 1
         sum_rows(values, n_rows, self.entries, self.width)
-        if rows.by_item is None:
-            add = partial(scatter_items, rows.starts, rows.items, n_rows)
-        else:
-            add = partial(scatter_holders, rows.starts, rows.items, *rows.by_item)
         known = self.items.index, values, self.entries, self.width
-        self.threads.run([partial(add, low, high, *known) for low, high in self._ranges_of(rows)])
+        self.threads.run(
+            [
+                partial(scatter_items, rows.starts, rows.items, n_rows, bands, *known)
+                for bands in self._course_of(rows).shares
+            ]
+        )
 
-    def _ranges_of(self, rows: RowItems) -> list[tuple[int, int]]:
-        """Return the ranges of a block; which they are changes no sum."""
+    def _course_of(self, rows: RowItems) -> "Course":
+        """Return how rows of a block are gone through; it changes no sum."""
         block = int(rows.starts[0]), len(rows.starts)
         if block not in self._known:
-            self._known[block] = self._ranges(rows)
+            bands = choose_bands(self.items, rows, self.width)
+            cuts = self._cut(rows)
+            edges = np.unique(np.concatenate([bands, cuts]))
+            places = np.searchsorted(edges, cuts)
+            shares = [edges[a : b + 1] for a, b in pairwise(places)]
+            self._known[block] = Course(bands, shares)
         return self._known[block]
 
-    def _ranges(self, rows: RowItems) -> list[tuple[int, int]]:
-        """Return ranges of items that are the largest of about equally many sets."""
+    def _cut(self, rows: RowItems) -> np.ndarray:
+        """Return bounds of ranges of items that are the largest of about equally many sets."""
         if self.threads.count == 1 or self.items.n_items == 0:
-            return [(0, self.items.n_items)]
+            return np.array([0, self.items.n_items])
         inside = rows.items[rows.starts[0] : rows.starts[-1]]
         # An item that is the k-th of its row is the largest of about C(k, n - 1) sets.
         place = np.arange(rows.starts[0], rows.starts[-1]) - np.repeat(
@@ -129,24 +134,25 @@ class ItemTables:
         work = np.cumsum(np.bincount(inside, weight, self.items.n_items))
         parts = RANGES * self.threads.count
         cuts = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts) + 1
-        bounds = np.unique(np.concatenate([[0], cuts, [self.items.n_items]]))
-        return [(int(a), int(b)) for a, b in pairwise(bounds)]
+        return np.unique(np.concatenate([[0], cuts, [self.items.n_items]]))
 
 
-def is_far(items: Items, width: int) -> bool:
-    """Tell whether entries are so many that most look-ups of a row are far from the last."""
-    return 8 * items.n_entries * width > NEAR_BYTES
+class Course(NamedTuple):
+    """How rows are gone through: all bands, and shares of them that run side by side."""
+
+    bands: np.ndarray
+    shares: list[np.ndarray]
 
 
-def list_by_item(items: Items, rows: RowItems, width: int) -> RowItems:
-    """Return the rows of a block with those that hold each item, where that makes passes faster."""
-    if not is_far(items, width):
-        return rows
-    lengths = np.diff(rows.starts)
-    if count_sets(lengths, items.depth).sum() < FEWEST_LOOKUPS * items.n_entries:
-        return rows
-    inside = rows.items[rows.starts[0] : rows.starts[-1]]
-    holders = np.append(0, np.cumsum(np.bincount(inside, minlength=items.n_items)))
-    held_by, held_at = (np.empty(len(inside), np.int32) for _ in range(2))
-    list_holders(rows.starts, rows.items, holders[:-1].copy(), held_by, held_at)
-    return rows._replace(by_item=Holders(holders, held_by, held_at))
+def choose_bands(items: Items, rows: RowItems, width: int) -> np.ndarray:
+    """Return bounds of bands of items, so many that the entries of each stay near."""
+    n_items, lengths = items.n_items, np.diff(rows.starts)
+    wanted = -(-8 * items.n_entries * width // BAND_BYTES)
+    worth = count_sets(lengths, items.depth).sum() / (BAND_LOOKUPS * max(len(lengths), 1))
+    count = min(wanted, int(worth))
+    if count <= 1:
+        return np.array([0, n_items])
+    # Sets of items below each item.
+    below = items.index.binomials[1:].sum(axis=0, dtype=np.float64)
+    inner = np.searchsorted(below, below[-1] * np.arange(1, count) / count)
+    return np.unique(np.concatenate([[0], inner, [n_items]]))

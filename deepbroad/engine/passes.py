@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepbroad.data.source import BLOCK_ROWS, ArraySource, Block, RowItems, Source
+from deepbroad.data.source import BLOCK_ROWS, ArraySource, Block, Source
 from deepbroad.engine.fused import FusedTables
-from deepbroad.engine.items import list_by_item
 from deepbroad.engine.scatter import WORTH_THREADS, Scatter, Whole
 from deepbroad.kernels.cells import collect_cells, place_cells
 from deepbroad.kernels.lookup import TILE, score_rows
@@ -223,8 +222,6 @@ class PartPass:
         self._values = np.zeros(rows * self.width, dtype)
         self._ones = np.ones(rows)
         self._partial = np.empty((-(-rows // TILE), 1 + self.n_scores))
-        # By the number of the block: every pass goes through the same ones.
-        self._by_item: dict[int, RowItems] = {}
 
     def __call__(
         self,
@@ -255,10 +252,7 @@ class PartPass:
         base = np.zeros(self.width, self._values.dtype)
         with np.errstate(over="ignore"):  # of a step that went too far: its loss will tell
             base[: self.n_scores] = class_scores[1:] - class_scores[0]
-        blocks = [
-            self._run_block(self._order(number, block), base, loss)
-            for number, block in enumerate(self.source.blocks())
-        ]
+        blocks = [self._run_block(block, base, loss) for block in self.source.blocks()]
         self.scatter.finish()
         self.threads.run(
             [
@@ -278,14 +272,6 @@ class PartPass:
     def __sizeof__(self) -> int:
         held = self.tables.cells.nbytes + self.tables.entries.nbytes + self.scatter.nbytes
         return sys.getsizeof(self.source) + self._values.nbytes + held
-
-    def _order(self, number: int, block: Block) -> Block:
-        """Return a block whose items are listed in the order that is fastest."""
-        if self.plan.items is None or block.items is None or not self.source.resident:
-            return block
-        if number not in self._by_item:
-            self._by_item[number] = list_by_item(self.plan.items, block.items, self.width)
-        return block._replace(items=self._by_item[number])
 
     def _run_block(self, block: Block, base: np.ndarray, loss: Loss) -> np.ndarray:
         """Score a block's rows, take their loss and scatter their residuals; return the sums."""
@@ -314,10 +300,11 @@ class PartPass:
         stop: int,
     ) -> None:
         """Write the residuals of rows start..stop of a block, and their sums by tile."""
-        # A few tiles at a time, so that their scores are still in the cache for the loss; where
-        # items come one by one, they go through all rows.
-        by_item = block.items is not None and block.items.by_item is not None
-        step = max(stop - start, 1) if by_item else MIN_ROWS
+        # A few tiles at a time, so that their scores are still in the cache for the loss, unless
+        # that has entries of items to keep.
+        items = self.tables.items
+        is_banded = items is not None and block.items is not None and items.is_banded(block.items)
+        step = max(stop - start, 1) if is_banded else MIN_ROWS
         for low in range(start, stop, step):
             high = min(low + step, stop)
             values = self._values[low * self.width : high * self.width]

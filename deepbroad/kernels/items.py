@@ -21,9 +21,7 @@ binomials   C(i, k)                                                     (n + 1, 
 bases       the key of the first set of k items                         (n + 2,)
 slots,      hash index from keys to entries (see `hashing`);            (any,)
 numbers     empty where every key is an entry
-holders     where the rows that hold each item begin, and the end       (items + 1,) int64
-held_by     these rows, ascending, item after item                      (any,) int32
-held_at     the place of the item among those of the row                (any,) int32
+bands       items that bands of items begin with, and the end           (bands + 1,) int64
 ==========  ==========================================================  ====================
 """
 
@@ -108,80 +106,46 @@ def prefix_key(row, places, k, index):
 
 
 @inlined
-def add_entries(prefix, row, count, index, entries, totals, place, width):
-    """Add the entries of a prefix with each of the first items of a row to a row's total."""
-    if width == 1:
-        # In a register: an addition need not wait for the last one to be stored.
-        found = 0.0
-        for b in range(count):
-            at = find_entry(prefix + row[b], index)
-            if at >= 0:
-                found += entries[at]
-        totals[place] += found
-        return
-    for b in range(count):
-        at = find_entry(prefix + row[b], index) * width
-        if at >= 0:
-            for lane in range(width):
-                totals[place + lane] += entries[at + lane]
+def pair_prefix(item, index):
+    """Return the key of the pair of an item and item 0; 0 where there are no pairs."""
+    return index.bases[2] + index.binomials[2, item] if index.bases.shape[0] > 3 else np.int64(0)
 
 
 @jit
-def score_items(starts, items, first, last, index, entries, values, width):
-    """Add the entries of all sets of items of rows first..last to their `values`."""
-    depth = index.bases.shape[0] - 2
-    places = np.zeros(max(depth, 1), np.int64)
-    total = np.zeros(width)
-    for r in range(first, last):
-        row = items[starts[r] : starts[r + 1]]
-        for lane in range(width):
-            total[lane] = entries[lane]
-        for k in range(1, min(depth, row.shape[0]) + 1):
-            begin_choice(places, k)
-            more = True
-            while more:
-                prefix = prefix_key(row, places, k, index)
-                count = row.shape[0] if k == 1 else places[k - 2]
-                add_entries(prefix, row, count, index, entries, total, 0, width)
-                more = k > 1 and advance(places, k, row.shape[0])
-        for lane in range(width):
-            values[(r - first) * width + lane] += total[lane]
+def score_items(starts, items, first, last, bands, index, entries, values, width):
+    """Add the entries of all sets of items of rows first..last to their `values`.
 
-
-@jit
-def list_holders(starts, items, positions, held_by, held_at):
-    """Write which rows hold each item, and where; `positions` says where its next one goes."""
-    for r in range(starts.shape[0] - 1):
-        for b in range(starts[r], starts[r + 1]):
-            at = positions[items[b]]
-            held_by[at], held_at[at] = r, b - starts[r]
-            positions[items[b]] = at + 1
-
-
-@jit
-def score_holders(starts, items, holders, held_by, held_at, first, last, index, entries, values,
-                  width):  # fmt: skip
-    """Do as `score_items`, item by item: the entries of sets with the same largest are neighbours.
-
-    So they stay in the cache while all rows that hold the item go through them.
+    Sets go by their largest item, and these band by band, so that the entries of a band, which are
+    neighbours, stay in the cache while all rows go through them.
     """
     depth = index.bases.shape[0] - 2
     places = np.zeros(max(depth, 1), np.int64)
     totals = np.zeros((last - first) * width)
-    for item in range(holders.shape[0] - 1):
-        begin, end = holders[item], holders[item + 1]
-        single = find_entry(index.bases[1] + item, index) * width
-        for h in range(begin + np.searchsorted(held_by[begin:end], first), end):
-            r, top = held_by[h], held_at[h]
-            if r >= last:
-                break
-            place = (r - first) * width
-            if single >= 0:
-                for lane in range(width):
-                    totals[place + lane] += entries[single + lane]
+    tops = np.zeros(last - first, np.int64)
+    for band in range(bands.shape[0] - 1):
+        for r in range(first, last):
             row = items[starts[r] : starts[r + 1]]
-            for k in range(2, min(depth, top + 1) + 1):
-                score_below(row, top, k, places, index, entries, totals, place, width)
+            place, top = (r - first) * width, tops[r - first]
+            # Of the first class, in a register: additions do not wait for a store.
+            found = totals[place]
+            while top < row.shape[0] and row[top] < bands[band + 1]:
+                single = find_entry(index.bases[1] + row[top], index) * width
+                if single >= 0:
+                    found += entries[single]
+                    for lane in range(1, width):
+                        totals[place + lane] += entries[single + lane]
+                # Here and not in a call, which would be slower for the loop in it, though inlined.
+                pairs = pair_prefix(row[top], index)
+                for b in range(top if depth > 1 else 0):
+                    at = find_entry(pairs + row[b], index) * width
+                    if at >= 0:
+                        found += entries[at]
+                        for lane in range(1, width):
+                            totals[place + lane] += entries[at + lane]
+                for k in range(3, min(depth, top + 1) + 1):
+                    found += score_below(row, top, k, places, index, entries, totals, place, width)
+                top += 1
+            totals[place], tops[r - first] = found, top
     for place in range(last - first):
         for lane in range(width):
             values[place * width + lane] += entries[lane] + totals[place * width + lane]
@@ -189,49 +153,48 @@ def score_holders(starts, items, holders, held_by, held_at, first, last, index, 
 
 @inlined
 def score_below(row, top, k, places, index, entries, totals, place, width):
-    """Add the entries of a row's sets of k items whose largest is at `top` to its total."""
+    """Add the entries of a row's sets of k items whose largest is at `top` to its total.
+
+    But for those of the first class, whose sum is returned.
+    """
     begin_choice(places, k)
     places[0] = top
-    more = True
+    found, more = 0.0, True
     while more:
         prefix = prefix_key(row, places, k, index)
-        add_entries(prefix, row, places[k - 2], index, entries, totals, place, width)
+        for b in range(places[k - 2]):
+            at = find_entry(prefix + row[b], index) * width
+            if at >= 0:
+                found += entries[at]
+                for lane in range(1, width):
+                    totals[place + lane] += entries[at + lane]
         more = advance(places, k, top + 1)
+    return found
 
 
 @jit
-def scatter_items(starts, items, rows, low, high, index, values, entries, width):
-    """Add rows' values to the entries of their sets whose largest item is in low..high.
+def scatter_items(starts, items, rows, bands, index, values, entries, width):
+    """Add rows' values to the entries of their sets whose largest item is in one of the bands.
 
-    Such sets share no entry with those of other ranges, so that ranges run side by side.
+    Such sets share no entry with those of other bands, so that these may run side by side.
     """
     depth = index.bases.shape[0] - 2
     places = np.zeros(max(depth, 1), np.int64)
+    tops = np.empty(rows, np.int64)
     for r in range(rows):
-        row = items[starts[r] : starts[r + 1]]
-        begin = np.searchsorted(row, low)
-        end = np.searchsorted(row, high)
-        for b in range(begin, end):
-            add_row(index.bases[1] + row[b], index, values, r, entries, width)
-        for top in range(begin, end):
-            # The largest item is fixed; the others are chosen below it.
-            for k in range(2, min(depth, top + 1) + 1):
-                scatter_below(row, top, k, places, index, values, r, entries, width)
-
-
-@jit
-def scatter_holders(starts, items, holders, held_by, held_at, low, high, index, values, entries,
-                    width):  # fmt: skip
-    """Do as `scatter_items`, item by item."""
-    depth = index.bases.shape[0] - 2
-    places = np.zeros(max(depth, 1), np.int64)
-    for item in range(low, high):
-        for h in range(holders[item], holders[item + 1]):
-            r, top = held_by[h], held_at[h]
-            row = items[starts[r] : starts[r + 1]]
-            add_row(index.bases[1] + item, index, values, r, entries, width)
-            for k in range(2, min(depth, top + 1) + 1):
-                scatter_below(row, top, k, places, index, values, r, entries, width)
+        tops[r] = np.searchsorted(items[starts[r] : starts[r + 1]], bands[0])
+    for band in range(bands.shape[0] - 1):
+        for r in range(rows):
+            row, top = items[starts[r] : starts[r + 1]], tops[r]
+            while top < row.shape[0] and row[top] < bands[band + 1]:
+                add_row(index.bases[1] + row[top], index, values, r, entries, width)
+                pairs = pair_prefix(row[top], index)
+                for b in range(top if depth > 1 else 0):
+                    add_row(pairs + row[b], index, values, r, entries, width)
+                for k in range(3, min(depth, top + 1) + 1):
+                    scatter_below(row, top, k, places, index, values, r, entries, width)
+                top += 1
+            tops[r] = top
 
 
 @inlined
@@ -252,8 +215,11 @@ def add_row(key, index, values, r, entries, width):
     """Add a row's values to the entry of a key, if it has one."""
     at = find_entry(key, index) * width
     if at >= 0:
-        for lane in range(width):
-            entries[at + lane] += values[r * width + lane]
+        if width == 1:
+            entries[at] += values[r]
+        else:
+            for lane in range(width):
+                entries[at + lane] += values[r * width + lane]
 
 
 @jit

@@ -63,44 +63,43 @@ def test_counts_are_those_of_dense_tables_to_the_bit(problem, data):
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_item_by_item_is_row_by_row(family, monkeypatch):
+def test_bands_change_no_bit(family, monkeypatch):
     problem = draw_problem(2, a=7, rows=400, largest=3, weighted=True)
     problem.codes[:, :150] = 0  # a block without items
     monkeypatch.setattr(source_module, "BLOCK_ROWS", 100)
     monkeypatch.setattr(passes, "BLOCK_ROWS", 100)
     monkeypatch.setattr(scatter, "BLOCK_ROWS", 100)
     plan = item_plan(problem, 3, np.zeros(7, int))
-    by_row = fit(train(problem, plan), family)
-    monkeypatch.setattr(items, "NEAR_BYTES", 0)
-    monkeypatch.setattr(items, "FEWEST_LOOKUPS", 0.0)
-    listed = []
-    add = items.list_by_item
-    monkeypatch.setattr(passes, "list_by_item", lambda *a: listed.append(add(*a)) or listed[-1])
-    by_item = fit(train(problem, plan), family)
-    assert len(listed) == (0 if family is None else 4)  # each block once
-    assert all(rows.by_item is not None for rows in listed)
-    np.testing.assert_allclose(by_item.scores, by_row.scores, atol=1e-8)
+    expected = fit(train(problem, plan), family)
+    monkeypatch.setattr(items, "BAND_BYTES", 100)
+    monkeypatch.setattr(items, "BAND_LOOKUPS", 0.1)
+    rows = planning.group_source(problem.source(), plan).items
+    assert len(items.choose_bands(plan.items, rows, 1)) > 4
+    np.testing.assert_array_equal(fit(train(problem, plan), family).scores, expected.scores)
 
 
-def test_items_are_listed_where_entries_are_far_and_looked_up_often(monkeypatch):
+def test_bands_are_as_many_as_entries_need_and_look_ups_pay(monkeypatch):
     problem = draw_problem(2, a=7, rows=400, largest=3)
     plan = item_plan(problem, 3, np.zeros(7, int))
     rows = planning.group_source(problem.source(), plan).items
-    assert items.list_by_item(plan.items, rows, 1) is rows
-    monkeypatch.setattr(items, "NEAR_BYTES", 8 * plan.items.n_entries)
-    assert items.list_by_item(plan.items, rows, 1) is rows
-    found = items.list_by_item(plan.items, rows, 2)
-    assert found.by_item is not None
-    assert len(found.by_item.held_by) == len(rows.items)
-    monkeypatch.setattr(items, "FEWEST_LOOKUPS", 1e9)
-    assert items.list_by_item(plan.items, rows, 2) is rows
+    whole = [0, plan.items.n_items]
+    assert items.choose_bands(plan.items, rows, 1).tolist() == whole
+    monkeypatch.setattr(items, "BAND_BYTES", 8 * plan.items.n_entries)
+    monkeypatch.setattr(items, "BAND_LOOKUPS", 1.0)
+    assert items.choose_bands(plan.items, rows, 1).tolist() == whole
+    bands = items.choose_bands(plan.items, rows, 2)
+    assert len(bands) == 3
+    below = plan.items.index.binomials[1:].sum(axis=0)
+    # The first band with half of the entries ends at an item.
+    assert below[bands[1] - 1] < below[-1] / 2 <= below[bands[1]]
+    monkeypatch.setattr(items, "BAND_LOOKUPS", 1e9)
+    assert items.choose_bands(plan.items, rows, 2).tolist() == whole
 
 
-@pytest.mark.parametrize("near", [items.NEAR_BYTES, 0])
+@pytest.mark.parametrize("near", [items.BAND_BYTES, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_number_of_threads_changes_no_bit(dtype, near, monkeypatch):
-    monkeypatch.setattr(items, "NEAR_BYTES", near)
-    monkeypatch.setattr(items, "FEWEST_LOOKUPS", 0.0)
+    monkeypatch.setattr(items, "BAND_BYTES", near)
     problem = draw_problem(4, a=12, rows=300, largest=4, weighted=True)
     plan = item_plan(problem, 3, np.zeros(12, int))
     scores = []

@@ -14,13 +14,10 @@ from deepbroad.kernels.items import (
     begin_choice,
     count_items,
     expand_items,
-    list_holders,
     list_items,
     prefix_key,
     reduce_items,
-    scatter_holders,
     scatter_items,
-    score_holders,
     score_items,
     sum_rows,
 )
@@ -138,36 +135,25 @@ class Drawn:
         shapes = np.append(self.items.limits, 1)[self.items.terms.members[self.items.chosen]]
         return np.full(int(shapes.prod(axis=1).max()) * self.width, np.nan)
 
-    def by_item(self):
-        """Return which rows hold each item."""
-        starts, items, _ = self.rows
-        holders = np.append(0, np.cumsum(np.bincount(items, minlength=self.items.n_items)))
-        held_by, held_at = (np.full(len(items), -1, np.int32) for _ in range(2))
-        list_holders(starts, items, holders[:-1].copy(), held_by, held_at)
-        return holders, held_by, held_at
-
-    def score(self, entries, first=0, last=None, start=0.0, *, by_item=False):
+    def score(self, entries, first=0, last=None, start=0.0, cuts=()):
         last = self.codes.shape[1] if last is None else last
         values = np.full((last - first) * self.width, start)
-        known = first, last, self.items.index, entries.ravel(), values, self.width
-        if by_item:
-            score_holders(*self.rows[:2], *self.by_item(), *known)
-        else:
-            score_items(*self.rows[:2], *known)
+        known = self.items.index, entries.ravel(), values, self.width
+        score_items(*self.rows, first, last, self.bands(cuts), *known)
         return values.reshape(-1, self.width)
 
-    def scatter(self, values, cuts=(), *, by_item=False):
+    def scatter(self, values, cuts=(), *, apart=False):
         entries = np.zeros(self.items.n_entries * self.width)
         n_rows = self.codes.shape[1]
         sum_rows(values.ravel(), n_rows, entries, self.width)
-        bounds = [0, *sorted(cuts), self.items.n_items]
-        for low, high in pairwise(bounds):
-            known = low, high, self.items.index, values.ravel(), entries, self.width
-            if by_item:
-                scatter_holders(*self.rows[:2], *self.by_item(), *known)
-            else:
-                scatter_items(*self.rows[:2], n_rows, *known)
+        bands = self.bands(cuts)
+        for share in map(np.array, pairwise(bands)) if apart else [bands]:
+            known = self.items.index, values.ravel(), entries, self.width
+            scatter_items(*self.rows, n_rows, share, *known)
         return entries.reshape(-1, self.width)
+
+    def bands(self, cuts):
+        return np.array([0, *sorted(cuts), self.items.n_items])
 
 
 @st.composite
@@ -201,26 +187,28 @@ def test_entries_are_alternating_sums_of_cells(problem):
     np.testing.assert_allclose(problem.expand(cells), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("by_item", [False, True])
 @few_examples
-@given(drawn())
-def test_scores_are_sums_over_all_sets_of_a_row(by_item, problem):
+@given(drawn(), st.data())
+def test_scores_are_sums_over_all_sets_of_a_row(problem, data):
     entries = problem.draw(problem.items.n_entries)
     rows = naive.items_of_rows(problem.items, problem.codes)
     expected = naive.score(rows, problem.layout, entries, problem.items.depth)
-    found = problem.score(entries, start=0.5, by_item=by_item)
+    cuts = data.draw(st.lists(st.integers(0, problem.items.n_items), max_size=4))
+    found = problem.score(entries, start=0.5, cuts=cuts)
     np.testing.assert_allclose(found, 0.5 + expected, atol=1e-12)
+    # In any bands, so that predictions do not depend on the rows beside.
+    np.testing.assert_array_equal(found, problem.score(entries, start=0.5))
 
 
-@pytest.mark.parametrize("by_item", [False, True])
+@pytest.mark.parametrize("apart", [False, True])
 @few_examples
 @given(drawn(), st.data())
-def test_scattered_rows_add_to_the_entries_of_all_their_sets(by_item, problem, data):
+def test_scattered_rows_add_to_the_entries_of_all_their_sets(apart, problem, data):
     values = problem.draw(problem.codes.shape[1])
     rows = naive.items_of_rows(problem.items, problem.codes)
     expected = naive.scatter(rows, problem.layout, values, problem.items.depth)
     cuts = data.draw(st.lists(st.integers(0, problem.items.n_items), max_size=4))
-    found = problem.scatter(values, cuts, by_item=by_item)
+    found = problem.scatter(values, cuts, apart=apart)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_array_equal(found, problem.scatter(values))
 
@@ -264,8 +252,8 @@ def test_scattering_is_the_transpose_of_scoring(problem):
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("hashed", [False, True])
-@pytest.mark.parametrize("by_item", [False, True])
-def test_rows_of_many_items_score_the_sum_of_their_cells(depth, hashed, by_item):
+@pytest.mark.parametrize("cuts", [(), (3, 5)])
+def test_rows_of_many_items_score_the_sum_of_their_cells(depth, hashed, cuts):
     cardinalities = np.array([2, 3, 2, 2, 3, 2])
     terms = Terms.of_order(depth, cardinalities)
     chosen = np.ones(len(terms), bool)
@@ -278,28 +266,19 @@ def test_rows_of_many_items_score_the_sum_of_their_cells(depth, hashed, by_item)
     cells = problem.draw(terms.n_cells)
     entries = problem.expand(cells)
     expected = naive.score_cells(items, cells, problem.codes)
-    np.testing.assert_allclose(problem.score(entries, by_item=by_item), expected, atol=1e-12)
+    np.testing.assert_allclose(problem.score(entries, cuts=cuts), expected, atol=1e-12)
     values, back = problem.draw(5), np.zeros((terms.n_cells, 2))
-    problem.reduce(problem.scatter(values, [3, 5], by_item=by_item), back)
+    problem.reduce(problem.scatter(values, cuts), back)
     np.testing.assert_allclose(back, naive.sum_cells(items, values, problem.codes), atol=1e-12)
 
 
-def test_holders_are_listed_by_item_in_the_order_of_rows():
-    # The items of a block begin where those of the blocks before it end.
-    starts, items = np.array([2, 5, 5, 7]), np.array([9, 9, 0, 2, 3, 0, 3], np.int32)
-    held_by, held_at = np.full(5, -1, np.int32), np.full(5, -1, np.int32)
-    list_holders(starts, items, np.array([0, 2, 2, 3]), held_by, held_at)
-    assert held_by.tolist() == [0, 2, 0, 0, 2]
-    assert held_at.tolist() == [0, 0, 1, 2, 1]
-
-
-@pytest.mark.parametrize("by_item", [False, True])
-def test_a_range_of_rows_is_scored_into_the_beginning_of_the_values(by_item):
+@pytest.mark.parametrize("cuts", [(), (2, 4)])
+def test_a_range_of_rows_is_scored_into_the_beginning_of_the_values(cuts):
     terms = Terms.of_order(2, np.array([3, 3, 3]))
     codes = np.random.default_rng(0).integers(3, size=(3, 9)).astype(np.uint8)
     problem = Drawn(Items(np.zeros(3, int), terms, np.ones(3, bool)), codes, 2, 0)
     entries = problem.draw(problem.items.n_entries)
-    found, whole = (problem.score(entries, *of, by_item=by_item) for of in ((4, 7), (0, 9)))
+    found, whole = (problem.score(entries, *of, cuts=cuts) for of in ((4, 7), (0, 9)))
     np.testing.assert_array_equal(found, whole[4:7])
 
 
@@ -308,7 +287,8 @@ def test_each_range_of_items_adds_to_the_sets_whose_largest_item_is_in_it():
     codes = np.ones((5, 1), np.uint8)
     problem = Drawn(Items(np.zeros(5, int), terms, np.ones(10, bool)), codes, 1, 0)
     entries = np.zeros(problem.items.n_entries)
-    scatter_items(*problem.rows[:2], 1, 2, 4, problem.items.index, np.ones(1), entries, 1)
+    bands = np.array([2, 4])
+    scatter_items(*problem.rows, 1, bands, problem.items.index, np.ones(1), entries, 1)
     expected = {s for s in problem.layout if s and 2 <= s[-1] < 4}
     assert {s for s, entry in problem.layout.items() if entries[entry]} == expected
     assert set(entries) == {0.0, 1.0}
@@ -321,7 +301,8 @@ def test_single_precision_values_are_taken_and_given():
     cells = problem.draw(terms.n_cells)
     entries = problem.expand(cells.astype(np.float32))
     values = np.zeros(12, np.float32)
-    score_items(*problem.rows[:2], 0, 6, problem.items.index, entries.ravel(), values, 2)
+    bands, index = problem.bands(()), problem.items.index
+    score_items(*problem.rows, 0, 6, bands, index, entries.ravel(), values, 2)
     expected = naive.score_cells(problem.items, cells, codes)
     np.testing.assert_allclose(values.reshape(-1, 2), expected, atol=1e-5)
     weights = problem.draw(6).astype(np.float32)

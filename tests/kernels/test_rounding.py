@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as arrays
 
 from deepbroad.kernels.rounding import SPARE_BITS, move_rounded, quantum_of, round_numbers, round_to
 
+pytestmark = pytest.mark.uncompiled
+
 numbers = arrays.arrays(np.float64, st.integers(1, 50), elements=st.floats(-1e6, 1e6))
 
 
