@@ -55,17 +55,17 @@ def is_categorical(name: str) -> bool:
     return categorical_names(X) == X.column_names
 
 
-def shared_folds(rows: Rows, name: str, model: str) -> list[int]:
-    """Return the folds that ours and another model have both done."""
+def shared_folds(rows: Rows, name: str, model: str, what: str = "log_loss") -> list[int]:
+    """Return the folds of which ours and another model both have a figure."""
     return [fold for fold in range(10) if all(
-        rows.get((name, fold, m), {}).get("status") == "done" for m in (OURS, model))]  # fmt: skip
+        what in rows.get((name, fold, m), {}) for m in (OURS, model))]  # fmt: skip
 
 
 def compare(rows: Rows, names: list[str], model: str, what: str) -> list[tuple[float, float]]:
     """Return pairs (ours, theirs) of means over shared folds, for data sets that have such."""
     pairs = []
     for name in names:
-        folds = shared_folds(rows, name, model)
+        folds = shared_folds(rows, name, model, what)
         if folds:
             pairs.append(tuple(
                 float(np.mean([rows[name, fold, m][what] for fold in folds]))
