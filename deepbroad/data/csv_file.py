@@ -145,6 +145,9 @@ def _read_types(path: Path, types: dict[str, pa.DataType]) -> dict[str, pa.DataT
         raise _refusal(path, error) from error
     if len(found) < len(names):
         raise ValueError(f"column names must differ: {path} has {names[:20]}")
+    if any(pa.types.is_binary(kind) for kind in found.values()):
+        # What Arrow takes text for that is none in UTF-8.
+        raise wrong_encoding(path, "latin1")
     return found
 
 

@@ -12,7 +12,7 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import FileBatch, TableFiles, check_named, is_files, open_files
 from deepbroad.data.parts import Piece, align_parts, gather, view_rows
 from deepbroad.data.sketch import SketchRules, TableSketch, join_sketches, sketch_table
-from deepbroad.data.source import SPAN_ROWS, ArraySource
+from deepbroad.data.source import SPAN_ROWS, ArraySource, Source
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
 from deepbroad.data.weights import read_weights
@@ -108,9 +108,15 @@ class ClusterTable(ABC):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         return found
 
-    def code(self, encoding: Encoding, target: Target) -> ClusterSource:
-        """Return the rows in codes; but for some at the ends of parts they stay where they are."""
+    def code(self, encoding: Encoding, target: Target, room: float = 0.0) -> Source:
+        """Return the rows in codes; but for some at the ends of parts they stay where they are.
+
+        Unless they are so few that they would be one part, and fit into `room` bytes: then they are
+        collected here, where passes are faster, and every solver has them.
+        """
         parts = ClusterSource(self._cluster, self._map(code_batches, encoding, target))
+        if parts.n_rows < 2 * SPAN_ROWS and parts.n_rows * len(encoding.columns) * 4 <= room:
+            return parts.take(np.arange(parts.n_rows))
         return align_source(parts)
 
 

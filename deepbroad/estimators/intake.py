@@ -36,6 +36,8 @@ SKETCHED, MOST_SKETCHED = 0.125, 2e9
 VALUES = 0.25
 # Bytes that they may have always: where even these are too many, no column is to blame.
 LEAST_VALUES = 2**20
+# Share that the codes of few rows of a cluster may take here.
+COLLECTED = 0.125
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class SketchedRows(Rows):
         """Return what is seen of all rows."""
 
     @abstractmethod
-    def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
+    def _code(self, encoding: Encoding, target: Target, wants: Wants, threads: Threads) -> Source:
         """Return the rows in codes."""
 
     def read(self, wants: Wants, threads: Threads) -> Intake:
@@ -154,7 +156,7 @@ class SketchedRows(Rows):
             partial(_weigh, wants.class_weight), wants.count_levels
         )
         check_classes(target.labels)
-        return Intake(target.labels, encoding, self._code(encoding, target, threads))
+        return Intake(target.labels, encoding, self._code(encoding, target, wants, threads))
 
 
 class FileRows(SketchedRows):
@@ -174,14 +176,14 @@ class FileRows(SketchedRows):
             self._files = self._open(categories=[self._y, *named])
         return sketch_files(self._files, rules, threads)
 
-    def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
+    def _code(self, encoding: Encoding, target: Target, wants: Wants, threads: Threads) -> Source:
         store = CodeStore()
         rows = encode_files(self._files, encoding, target, store, threads)
         return encoding.as_source(*rows, target.labels.n_classes, store)
 
 
 class ClusterRows(SketchedRows):
-    """Rows on a Dask cluster, which stay there."""
+    """Rows on a Dask cluster, which stay there unless they are few."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._table = open_cluster(X, y, sample_weight)
@@ -190,8 +192,8 @@ class ClusterRows(SketchedRows):
     def _sketch(self, rules: SketchRules, threads: Threads) -> TableSketch:
         return self._table.sketch(rules)
 
-    def _code(self, encoding: Encoding, target: Target, threads: Threads) -> Source:
-        return self._table.code(encoding, target)
+    def _code(self, encoding: Encoding, target: Target, wants: Wants, threads: Threads) -> Source:
+        return self._table.code(encoding, target, COLLECTED * wants.limit)
 
 
 def _weigh(class_weight: Any, labels: Labels, totals: np.ndarray) -> np.ndarray | None:

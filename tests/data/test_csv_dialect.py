@@ -69,7 +69,9 @@ def test_a_single_column_is_said_to_be_one(tmp_path):
         open_files(path, y="y")
 
 
-@pytest.mark.parametrize("lines", [["größe,y", "1,no"], ["a,y", *["x,no"] * 40, "ü,no"]])
+@pytest.mark.parametrize(
+    "lines", [["größe,y", "1,no"], ["a,y", "ü,no", "x,no"], ["a,y", *["x,no"] * 40, "ü,no"]]
+)
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_encodings_are_refused_by_name(tmp_path, monkeypatch, lines, encoding):
     monkeypatch.setattr("deepbroad.data.csv_file._BLOCK", 64)

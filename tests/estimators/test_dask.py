@@ -10,6 +10,8 @@ import pytest
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier, TANClassifier
 from deepbroad.engine import cluster_reading
+from deepbroad.engine.cluster import ClusterSource
+from deepbroad.estimators import intake
 from tests.clusters import kill_worker, local_client
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -90,6 +92,27 @@ def test_frames_give_the_model_of_memory(client, frame, model, weighted):
         attributes(frame), frame["class"], frame["weight"] if weighted else None
     )
     assert_alike(model, expected, frame)
+
+
+def test_few_rows_are_fitted_by_the_client_as_in_memory(client, frame, monkeypatch):
+    monkeypatch.setattr(cluster_reading, "SPAN_ROWS", ROWS)
+    # No pass is sent to a worker, so that every solver of memory is there.
+    monkeypatch.delattr(ClusterSource, "hold")
+    model = DBLClassifier(n=2).fit(in_partitions(frame), "class", "weight")
+    expected = DBLClassifier(n=2).fit(attributes(frame), frame["class"], frame["weight"])
+    X = attributes(frame)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    assert model.n_iter_ == expected.n_iter_
+
+
+def test_few_rows_of_too_many_columns_stay_on_the_cluster(client, frame, monkeypatch):
+    monkeypatch.setattr(cluster_reading, "SPAN_ROWS", ROWS)
+    monkeypatch.setattr(intake, "COLLECTED", 0.0)
+    held = []
+    hold = ClusterSource.hold
+    monkeypatch.setattr(ClusterSource, "hold", lambda *a, **k: held.append(a) or hold(*a, **k))
+    DBLClassifier(**MODEL).fit(in_partitions(frame), "class", "weight")
+    assert held
 
 
 def test_labels_and_weights_may_stand_beside_the_frame(client, frame):
