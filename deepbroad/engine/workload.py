@@ -31,11 +31,11 @@ SAMPLE_CODES = 1 << 22
 SAMPLE_GROUPS = 128
 MOST_UNKNOWN = 0.25
 # How many times dearer the look-up of a set of items is than one in a fused table.
-ITEM_LOOKUP = 3.0
+ITEM_LOOKUP = 2.5
 # Nanoseconds of a set beside its look-ups, forward and back: to number it, one after the other.
 # It is what counts where tables are small; with look-ups alone, fits to sets of items of cmc, crx,
 # chess and sonar took 3 to 5 times as long as estimated, and fused tables would have been faster.
-ITEM_WORK = 16.0
+ITEM_WORK = 12.0
 # Building them adds each cell to the entries of all subsets of its items, each found by its number
 # and far from the last: so many runs, and numbers written, of a fused table take as long.
 ITEM_RUNS, ITEM_NUMBERS = 3.3, 9.0
