@@ -61,9 +61,9 @@ def plan_sums(plan: Plan, rows: int, width: int, dtype: np.dtype, *, exact: bool
     """Return how values of a dtype are added up.
 
     If it is to be `exact`, in double precision where tables are small enough for that: the order of
-    rows then makes next to no difference, which a solver would make a large one. Rows of several
-    spans are added up span by span where that is cheap against the span itself; rounding does not
-    grow with the number of rows then, either.
+    rows then makes next to no difference, which a solver would make a large one. So are many rows
+    where tables are small against a block: each entry gets many of them, and it costs little. Rows
+    of several spans are added up span by span where that is cheap against the span itself.
     """
     double = np.dtype(np.float64)
     items = 0 if plan.items is None else plan.items.n_entries
@@ -73,7 +73,8 @@ def plan_sums(plan: Plan, rows: int, width: int, dtype: np.dtype, *, exact: bool
     if several and is_small and not by_span:
         return SumPlan(double, "rows")
     rounded: Literal["spans", "nothing"] = "spans" if several and by_span else "nothing"
-    return SumPlan(double if exact and is_small else dtype, rounded)
+    is_tiny = rows > BLOCK_ROWS and plan.n_entries * 8 <= BLOCK_ROWS * plan.n_tables
+    return SumPlan(double if is_tiny or (exact and is_small) else dtype, rounded)
 
 
 class Scatter:
