@@ -21,6 +21,7 @@ def describe_model(model: Any) -> dict[str, Any]:
         "classes": [str(label) for label in model.classes_.tolist()],
         "tuples": len(model.terms_),
         "tilings": selection.get("tiled") or None,
+        "cuts by the class": selection.get("by_class") or None,
         "taken as one": selection.get("joined") or None,
         "not tried": selection.get("skipped") or None,
         "loss": getattr(model, "loss_", None),

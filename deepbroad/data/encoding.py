@@ -1,7 +1,6 @@
 """How a table becomes codes: fitted on training rows, then the same for every table."""
 
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -17,11 +16,11 @@ from deepbroad.data.code_column import (
     seen_levels,
 )
 from deepbroad.data.column import Column
+from deepbroad.data.column_warnings import warn_of_merged_integers, warn_of_stray_text
 from deepbroad.data.cuts import cuts_and_distinct
-from deepbroad.data.pyramid import nested_cuts
+from deepbroad.data.pyramid import JOINT, SHARP, Place, count_levels, list_places, nested_cuts
 from deepbroad.data.source import MEMORY, ArraySource, Store
 from deepbroad.data.table import Table
-from deepbroad.data.value import Identity
 from deepbroad.kernels.threads import Threads
 
 CategoricalFeatures: TypeAlias = str | Sequence[str] | Sequence[int] | Sequence[bool] | None
@@ -209,6 +208,37 @@ class Encoding:
             store=store,
         )
 
+    def sharpened(self, steps: Mapping[int, np.ndarray]) -> "Encoding":
+        """Return the encoding with cuts by the class, of numbers with levels.
+
+        `steps` has the bins of the finest column at which the class changes, by attribute.
+        """
+        columns = list(self.columns)
+        for i, place, finest in self._informed():
+            column = columns[i]
+            if isinstance(column, NumberColumn) and column.attribute in steps:
+                cuts = self._cuts_of(finest)[steps[column.attribute] - 1]
+                kept = column.cuts if place == JOINT else np.empty(0)
+                columns[i] = replace(column, cuts=np.union1d(kept, cuts))
+        return Encoding(columns, self.names)
+
+    def recode(self, codes: np.ndarray) -> None:
+        """Write the codes of cuts by the class over those of the encoding before `sharpened`."""
+        for i, _, finest in self._informed():
+            coarse, fine = self.columns[i], self.columns[finest]
+            if isinstance(coarse, NumberColumn) and isinstance(fine, NumberColumn):
+                _recode(coarse, fine, codes[finest], codes[i])
+
+    def _informed(self) -> Iterator[tuple[int, Place, int]]:
+        """Go through the code columns for cuts by the class: what each is, and its finest."""
+        first = 0
+        for own in self.owned:
+            finest = first + len(own) - 1
+            for i, place in enumerate(list_places(count_levels(len(own))), start=first):
+                if place in (SHARP, JOINT):
+                    yield i, place, finest
+            first = finest + 1
+
     def value_names(self, i: int) -> list[str]:
         """Return a readable name for each of the V_i codes of code column `i`."""
         return self.columns[i].value_names()
@@ -324,6 +354,12 @@ def _bins_within(coarse: NumberColumn, fine: NumberColumn) -> np.ndarray:
     return np.append(np.searchsorted(coarse.cuts, lowest, side="right"), coarse.unknown)
 
 
+def _recode(coarse: NumberColumn, fine: NumberColumn, codes: np.ndarray, out: np.ndarray) -> None:
+    """Fill `out` with the codes of a coarse column, given those of a finer one."""
+    # Any mode but the default writes without a buffer; no code is out of bounds.
+    np.take(_bins_within(coarse, fine).astype(out.dtype), codes, out=out, mode="clip")
+
+
 def _encode_column(owned: Sequence[CodeColumn], column: Column, out: list[np.ndarray]) -> None:
     """Fill `out` with the codes of an attribute, from those of its last column where it tells."""
     finest = owned[-1]
@@ -335,9 +371,7 @@ def _encode_column(owned: Sequence[CodeColumn], column: Column, out: list[np.nda
             and one.missing == finest.missing
             and np.isin(one.cuts, finest.cuts).all()
         ):
-            # Any mode but the default writes without a buffer; no code is out of bounds.
-            bins = _bins_within(one, finest).astype(codes.dtype)
-            np.take(bins, out[-1], out=codes, mode="clip")
+            _recode(one, finest, out[-1], codes)
         else:
             one.encode(column, codes)
 
@@ -350,31 +384,6 @@ def _cut(numbers: np.ndarray, training: _Training, *, keeps_two: bool) -> list[n
         return nested_cuts(numbers, weights, levels=levels) if present.any() else []
     cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights, keeps_two=keeps_two)
     return [cuts] if distinct else []
-
-
-def warn_of_stray_text(name: str, values: Sequence[Identity]) -> None:
-    """Warn of a column of numbers that a few words make a category of thousands of values."""
-    words = [value for value in values if isinstance(value, str)]
-    numbers = sum(isinstance(value, int | float) for value in values)
-    if words and numbers > max(20, 9 * len(words)):
-        warnings.warn(
-            f"Column {name!r} holds {numbers:,} different numbers and text such as {words[0]!r}, "
-            "so it counts as a category. Make the text missing to have numbers, or name the column "
-            "in `categorical_features`.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def warn_of_merged_integers(name: str) -> None:
-    """Warn of a column of integers that are not all different as float64."""
-    warnings.warn(
-        f"Column {name!r} holds integers beyond 2^53, some of which are the same number here: they "
-        "are told apart only coarsely. If they are identifiers, leave the column out, or name it "
-        "in `categorical_features`, which keeps them exact.",
-        UserWarning,
-        stacklevel=2,
-    )
 
 
 def stack_codes(codes: list[np.ndarray]) -> np.ndarray:

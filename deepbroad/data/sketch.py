@@ -14,7 +14,8 @@ from deepbroad.data.code_column import (
     occurring_levels,
 )
 from deepbroad.data.column import PLURAL, Column
-from deepbroad.data.encoding import Encoding, warn_of_merged_integers, warn_of_stray_text
+from deepbroad.data.column_warnings import warn_of_merged_integers, warn_of_stray_text
+from deepbroad.data.encoding import Encoding
 from deepbroad.data.factor import Quantity
 from deepbroad.data.files import TableFiles
 from deepbroad.data.labels import LabelError, Labels

@@ -19,11 +19,12 @@ from deepbroad.engine.choice import Choice
 from deepbroad.engine.depth_search import DepthSearch, Found, Tuples
 from deepbroad.engine.evidence_trial import is_sparse, try_evidence
 from deepbroad.engine.listing import has_many_terms
-from deepbroad.engine.provision import SHORT_HISTORY
 from deepbroad.engine.redundancy import CERTAIN_ROWS
 from deepbroad.engine.refinement import find_factor
-from deepbroad.engine.shortlist import draw_shortlist, draw_tiled
+from deepbroad.engine.sharp_trial import try_cuts
+from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import Trial, deepen
+from deepbroad.engine.tiled_search import TILED_ORDER, can_tile, search_tilings
 from deepbroad.engine.validation import draw_folds
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
@@ -58,16 +59,7 @@ GLANCE = 10.0
 SHORTLISTS = (2.0, 0.5)
 MOST_SHORTLISTED = 0.5
 SHORTLIST_ROWS = (1_000, 3_000)
-# The order of tuples that are tiled, and the rows above which that is tried: in fewer, no cell of
-# several numbers has neighbours enough.
-TILED_ORDER = 3
-TILED_ROWS = 3_000
-# Attributes whose tuples are tiled, and how many in more rows than these: an attribute that adds
-# little to some rows adds to many (covertype).
-TILED_ATTRIBUTES = 6
-MANY_ROWS = 100_000
-MANY_ATTRIBUTES = 7
-# Of the time, what is left for them by the searches before.
+# Of the time, what is left for tilings by the searches before.
 RESERVED = 0.4
 # What they are called among what was not tried.
 TILINGS = "tilings"
@@ -138,6 +130,7 @@ class Automatic:
             memory_limit=memory_limit,
             time_limit=time_limit,
             history=history,
+            n_folds=len(self.held),
             threads=threads,
         )
         self.n_attributes = self.search.resolutions.n_attributes
@@ -149,7 +142,11 @@ class Automatic:
 
     def choose(self) -> Choice:
         """Try the depths one after the other, and return the best model."""
-        best = self._search_depths()
+        if self.least > self.depths[0]:
+            # At once, and not after the search at lower depths.
+            self.search.check_memory(self.least)
+        first = self._try_cuts() if self.search.resolutions.is_sharp.any() else None
+        best = self._search_depths(first)
         counted = self._count(best)
         self.is_cut_short |= counted == "time"
         if isinstance(counted, Choice):
@@ -174,15 +171,20 @@ class Automatic:
             best.tuples.tiled,
         )
 
-    def _search_depths(self) -> Found:
-        """Return the best of what is found at the depths."""
+    def _try_cuts(self) -> Found | None:
+        """Go on with cuts by the class or without; return what was found at the first depth."""
+        trial = try_cuts(self.search, self.depths[0], Strengths((), GROWTH), least=self.least)
+        for found in trial.tried:
+            self._note(found)
+        self.search = trial.search
+        self.sample, self.held = self.search.sample, list(self.search.held)
+        return trial.found
+
+    def _search_depths(self, first: Found | None) -> Found:
+        """Return the best of what is found at the depths; `first` is that of the first of them."""
         best: Found | None = None
         strengths = Strengths((), GROWTH)
         shortlists: dict[int, np.ndarray] = {}
-        if self.least > self.depths[0]:
-            # Refuses at once what would not fit, and not after the search at lower depths.
-            lean = self.search.list_lean(self.least, {})
-            self.search.list_terms(self.least, Tuples(lean=lean), min(self.history, SHORT_HISTORY))
         for depth in self.depths:
             if depth == TILED_ORDER and best is not None and self._may_tile:
                 tiled = self._search_tilings(best, strengths)
@@ -192,7 +194,8 @@ class Automatic:
                     if gain > PROMISE:
                         self._skip([depth], f"all triples: tilings had gained {gain:.1%}")
                         break
-            found = self._search_depth(depth, best, strengths, shortlists)
+            found = first or self._search_depth(depth, best, strengths, shortlists)
+            first = None
             if isinstance(found, str) and depth < self.least:
                 continue
             if isinstance(found, str):
@@ -277,29 +280,14 @@ class Automatic:
     def _may_tile(self) -> bool:
         """Whether tilings are to be tried, should pairs pay."""
         is_free = self.least < TILED_ORDER and TILED_ORDER in self.depths
-        is_given = self.exact or self.among is not None
-        n_numbers = int(np.count_nonzero(np.diff(self.search.resolutions.firsts) > 1))
-        is_large = self.sample.n_rows > TILED_ROWS and n_numbers > 1
-        return is_free and is_large and not is_given
+        return is_free and can_tile(self.search)
 
     def _search_tilings(self, best: Found, strengths: Strengths) -> Found | None:
         """Return what is found with tilings of the most telling attributes beside lower orders."""
-        is_many = self.source.n_weighted > MANY_ROWS
-        tuples = draw_tiled(
-            self.sample,
-            self.held[0],
-            TILED_ORDER,
-            MANY_ATTRIBUTES if is_many else TILED_ATTRIBUTES,
-            self.search.redundant,
-            self.threads,
-        )
-        if not len(tuples):
-            return None
-        found: Found | str = "time"
-        if not self.search.is_late:
-            found = self.search.run(TILED_ORDER, strengths, best.tuples.shortlists, tiled=tuples)
+        found = search_tilings(self.search, best, strengths)
         if isinstance(found, str):
-            self.skipped[TILINGS] = found
+            if found:
+                self.skipped[TILINGS] = found
             return None
         self._note(found)
         return found
@@ -326,7 +314,7 @@ class Automatic:
         strengths = deepen(best.trial.strengths, levelled, depth)
         trial = try_evidence(
             self.sample,
-            levelled.terms,
+            self.search.in_sample(levelled.terms),
             self.family.shared_out(levelled.shares, 0.0),
             self.held,
             strengths,
@@ -337,6 +325,7 @@ class Automatic:
         )
         if isinstance(trial, str):
             return trial
+        trial = replace(trial, by_class=self.search.by_class)
         self.trials.append(trial)
         if trial.loss > best.trial.loss * (1.0 - WORTH_COUNTING):
             return "loss"

@@ -28,6 +28,7 @@ from deepbroad.model.family import Family
 from deepbroad.model.plan import Plan
 from deepbroad.model.resolutions import LevelledTerms, Resolutions
 from deepbroad.model.strengths import Strengths
+from deepbroad.model.terms import Terms
 from deepbroad.solvers import LBFGS
 
 # Of the memory limit, for what dual ascent keeps of the rows of folds.
@@ -106,6 +107,11 @@ class DepthSearch:
         Those of them that each fold holds out.
     time_limit : float
         Seconds from the first fit on, after which nothing new is tried.
+    n_folds : int
+        Folds that time is planned for. There may be fewer of them, but what more time for each
+        would allow, all tuples of wide tables, is not better (optdigits).
+    by_class : bool
+        Whether numbers have cuts by the class as well.
     """
 
     source: Source
@@ -119,12 +125,18 @@ class DepthSearch:
     memory_limit: float
     time_limit: float
     history: int
+    n_folds: int
     threads: Threads
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         self.deadline = perf_counter() + self.time_limit
         self.resolutions = Resolutions(self.source.attributes, self.source.cardinalities)
         self._has_begun = False
+
+    def go_on_from(self, other: "DepthSearch") -> None:
+        """Share the time that another search has begun to take."""
+        self.deadline, self._has_begun = other.deadline, other._has_begun
 
     @property
     def room(self) -> float:
@@ -171,8 +183,9 @@ class DepthSearch:
             start = start.deeper(TILED_STRENGTH / start.growth ** float(levelled.levels[-1] - 1))
         start = deepen(start, levelled, depth)
         planner = Planner(
-            self.sample, levelled.terms, min_count=self.min_count, threads=self.threads
-        )
+            self.sample, self.in_sample(levelled.terms), min_count=self.min_count,
+            threads=self.threads,
+        )  # fmt: skip
         plan = planner.cheapest()
         is_cheap = self._is_cheap(plan)
         if glances and not is_cheap:
@@ -193,6 +206,7 @@ class DepthSearch:
             rows=self.source.n_weighted,
             precise=is_cheap,
             tiled=tiled is not None,
+            by_class=self.by_class,
         )
         trial = search.adapt(search.run(start))
         return Found(search, trial, levelled, validation, tuples)
@@ -218,7 +232,7 @@ class DepthSearch:
         """
         if plan_gram(self.sample, plan, levelled.kinds, self.room):
             needed = search_seconds(
-                self.sample, plan, folds=len(self.held), room=self.room,
+                self.sample, plan, folds=self.n_folds, room=self.room,
                 n_threads=self.threads.count,
             )  # fmt: skip
             return needed <= min(MOST_BY_ROWS, self.deadline - perf_counter())
@@ -226,7 +240,7 @@ class DepthSearch:
             self.sample, plan, history=self.history, n_threads=self.threads.count
         )
         passes = self._count_passes(plan) if by_dual else float(EXPECTED_PASSES)
-        needed = passes * len(self.held) * estimate.seconds_per_pass
+        needed = passes * self.n_folds * estimate.seconds_per_pass
         return perf_counter() + needed <= self.deadline
 
     def _count_passes(self, plan: Plan) -> float:
@@ -242,7 +256,7 @@ class DepthSearch:
     def _is_cheap(self, plan: Plan) -> bool:
         """Tell whether there is time for precise fits: by counts, so on any machine the same."""
         each = Workload.of(self.sample, plan, solved=True).seconds(TYPICAL, 1)
-        return EXPECTED_PASSES * len(self.held) * each <= PRECISE_SECONDS
+        return EXPECTED_PASSES * self.n_folds * each <= PRECISE_SECONDS
 
     def list_lean(self, depth: int, shortlists: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Return the tuples of those orders of which some tell no more than their parts.
@@ -272,6 +286,7 @@ class DepthSearch:
             exact=self.exact,
             among=tuples.among or self.among,
             tiled=tuples.tiled,
+            by_class=self.by_class,
             limit=limit,
         )
         reached = count_reached(self.source, levelled.terms)
@@ -280,6 +295,16 @@ class DepthSearch:
         if depth > 1 and needed > limit:
             raise refuse(needed, int(limit), {})
         return levelled
+
+    def check_memory(self, depth: int) -> None:
+        """Raise MemoryError if no fit of a depth that was asked for would fit."""
+        lean = self.list_lean(depth, {})
+        # One that was asked for may do with a shorter history.
+        self.list_terms(depth, Tuples(lean=lean), min(self.history, SHORT_HISTORY))
+
+    def in_sample(self, terms: Terms) -> Terms:
+        """Return terms of the source as those of the sample, whose cuts by the class are others."""
+        return Terms(terms.members, self.sample.cardinalities)
 
 
 def strength_of(trial: Trial, levelled: LevelledTerms, validation: Validation) -> np.ndarray:

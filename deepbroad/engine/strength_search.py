@@ -61,6 +61,8 @@ class Trial:
         that learned scores would have.
     tiled : bool
         Whether the tuples of its deepest order are tilings (`deepbroad.model.tiling`).
+    by_class : bool
+        Whether numbers have cuts by the class as well (`deepbroad.engine.sharpening`).
     """
 
     strengths: Strengths
@@ -69,6 +71,7 @@ class Trial:
     passes: int
     by_counts: bool = False
     tiled: bool = False
+    by_class: bool = False
 
     @property
     def depth(self) -> int:
@@ -92,8 +95,8 @@ class StrengthSearch:
         Rows of the source.
     precise : bool
         Whether fits end by a tolerance that becomes smaller with the loss, which takes longer.
-    tiled : bool
-        Whether the deepest order has tilings, for the record.
+    tiled, by_class : bool
+        Whether the deepest order has tilings, and numbers cuts by the class, for the record.
     """
 
     def __init__(
@@ -106,9 +109,10 @@ class StrengthSearch:
         rows: float,
         precise: bool = True,
         tiled: bool = False,
+        by_class: bool = False,
     ) -> None:
         self._validation, self._levelled = validation, levelled
-        self._precise, self._tiled = precise, tiled
+        self._precise, self._tiled, self._by_class = precise, tiled, by_class
         self._least = max(LEAST, LEAST_ROWS / rows)
         self._most, self._deadline = most, deadline
         self._solver = SOLVER
@@ -185,7 +189,9 @@ class StrengthSearch:
         before = self._validation.passes
         found = loss()
         passes = self._validation.passes - before
-        trial = Trial(strengths, adaptation, found, passes, tiled=self._tiled)
+        trial = Trial(
+            strengths, adaptation, found, passes, tiled=self._tiled, by_class=self._by_class
+        )
         self.trials.append(trial)
         return trial
 

@@ -22,6 +22,8 @@ from deepbroad.solvers import LBFGS
 # Folds, and how often they are drawn anew, for so many rows at most.
 FOLDS = ((300, 5, 2), (3_000, 5, 1))
 SHARE_HELD = 5
+# Folds that are too few to tell what is chance.
+FEW_FOLDS = 2
 # Bytes that the fits of all folds may compute with.
 ROOM = float(1 << 29)
 
@@ -99,15 +101,15 @@ class Validation:
         return self._mean(self._hold_out_alike(strength, solver))
 
     def losses(self, strength: np.ndarray, solver: LBFGS) -> np.ndarray:
-        """Return the mean held-out loss of each fold; of groups of its rows if there is but one.
+        """Return the mean held-out loss of each fold; of groups of their rows if they are few.
 
         What is asked next starts where this did: a fit that goes on from another one, which had not
         quite converged, looks better than its strengths are.
         """
         kept = [fold.keep() for fold in self.folds]
         whole = self._hold_out_alike(strength, solver)
-        if len(self.folds) == 1:
-            found = self.folds[0].held_losses()
+        if len(self.folds) <= FEW_FOLDS:
+            found = [loss for fold in self.folds for loss in fold.held_losses()]
         else:
             found = [loss / fold.held_weight for loss, fold in zip(whole, self.folds, strict=True)]
         self._go_back(kept)

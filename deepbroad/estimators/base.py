@@ -214,7 +214,8 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         wants = Wants(self.categorical_features, self.class_weight, self._count_levels, limit)
         labels, encoding, raw = rows.read(wants, threads)
         del rows
-        coded = Coded(raw, encoding, n, limit, reset, threads)
+        coded = self._sharpen(Coded(raw, encoding, n, limit, reset, threads))
+        raw, encoding = coded.source, coded.encoding
         joining = self._find_joining(coded)
         given = None if joining is None else raw
         if joining is not None:
@@ -237,6 +238,10 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         return Prepared(
             labels, encoding, source, provision, n, structure, joining=joining, given=given
         )
+
+    def _sharpen(self, coded: Coded) -> Coded:
+        """Return the table with cuts by the class, where the model has any."""
+        return coded
 
     def _find_joining(self, coded: Coded) -> Joining | None:
         """Return which attributes the fit takes as one category, None to leave all as they are."""

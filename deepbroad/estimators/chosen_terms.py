@@ -11,8 +11,9 @@ from deepbroad.engine.choice import Choice
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.indicators import find_indicators
 from deepbroad.engine.listing import has_many_terms, list_terms
+from deepbroad.engine.sharpening import sharpen
 from deepbroad.engine.training import Training
-from deepbroad.engine.weight_unit import choose_model
+from deepbroad.engine.weight_unit import choose_model, weight_unit
 from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
@@ -96,6 +97,15 @@ class ChosenTerms(StreamedDiscriminative):
         nested = self._has_all_orders if self.bins == "auto" else self.bins == "nested"
         return choose_levels(n_rows, 1)[0] if nested else 0
 
+    def _sharpen(self, coded: Coded) -> Coded:
+        # Tuples of one order alone have no back-off to bins that know nothing of the class.
+        is_free = self._is_automatic and self._has_all_orders and self.bins == "auto"
+        if not is_free or not coded.searches:
+            return coded
+        unit = weight_unit(coded.source, coded.threads)
+        source, encoding = sharpen(coded.source, coded.encoding, unit, coded.threads)
+        return replace(coded, source=source, encoding=encoding)
+
     def _find_joining(self, coded: Coded) -> Joining | None:
         # Tables unfold to the same scores where cells that no row reaches score 0.
         backs_off = self._is_automatic and self._has_all_orders and self.shrink_to == "zero"
@@ -123,7 +133,7 @@ class ChosenTerms(StreamedDiscriminative):
             depth = max(1, min(chosen.best.depth, n))
             levelled = list_terms(
                 source, depth, exact=exact, among=chosen.among or among, tiled=chosen.tiled,
-                limit=coded.limit,
+                by_class=chosen.best.by_class, limit=coded.limit,
             )  # fmt: skip
             return levelled.terms, chosen.restore(levelled)
         choice = choose_model(

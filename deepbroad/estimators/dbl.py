@@ -41,7 +41,8 @@ class DBLClassifier(ChosenTerms):
         at once: fine ones for single numbers, coarser ones for tuples, coarse ones also shifted by
         halves and quarters of a bin; k tables that differ in that alone have k times the strength
         each. "mdl": bins by minimum description length, one attribute at a time, as in the paper.
-        "auto": nested if all orders have cells, else mdl.
+        "auto": nested if all orders have cells, else mdl; if strengths are chosen as well, with
+        cuts by the class beside nested ones where these pay (see Notes).
     shrink_to : {"zero", "generative"}, default="zero"
         t above: 0 as in the paper, or AnJE's weights 1/p.
     smoothing : float, default=1.0
@@ -133,15 +134,16 @@ class DBLClassifier(ChosenTerms):
         "adaptation" [p, f] (that of a table whose scores have v times the mean variance of its
         order is multiplied by :math:`(v + f)^{-p}`), "by_counts" if cells score by their counts
         (see Notes; "alpha" is then for learned scores), "tiled" if triples are tilings of the most
-        telling attributes (see Notes), "factor" of the best trial's that all strengths were
-        multiplied by (below 1 where trials had only some of the rows, above it where rows are too
-        few to tell), its held-out log loss "loss" and how many "passes" it took, the "trials" with
-        the same, the attributes that were "joined": lists of indicators that the choice and the fit
-        took as one category (tuples then join categories, and `terms_` has their indicators), how
-        many tuples were "shortlisted" of the orders whose tuples are too many for the time or
-        memory, how many of an order were left out as "redundant" (an attribute that follows from
-        another: such tuples tell no more than their parts), and what was "skipped" with the reason:
-        depths by their number, and "tilings". None where nothing was chosen.
+        telling attributes, "by_class" if numbers are cut by the class as well (see Notes), "factor"
+        of the best trial's that all strengths were multiplied by (below 1 where trials had only
+        some of the rows, above it where rows are too few to tell), its held-out log loss "loss" and
+        how many "passes" it took, the "trials" with the same, the attributes that were "joined":
+        lists of indicators that the choice and the fit took as one category (tuples then join
+        categories, and `terms_` has their indicators), how many tuples were "shortlisted" of the
+        orders whose tuples are too many for the time or memory, how many of an order were left out
+        as "redundant" (an attribute that follows from another: such tuples tell no more than their
+        parts), and what was "skipped" with the reason: depths by their number, and "tilings". None
+        where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str
@@ -169,6 +171,12 @@ class DBLClassifier(ChosenTerms):
     at all; single values have scores of their own besides. The weights are fitted to counts of
     other rows than their own, in more than 3,000 unweighted rows in memory, and taken where that
     lowers the held-out loss by 1 %.
+
+    In more than 1,000 rows, with ``bins="auto"``, numbers have one set of bins more, cut where the
+    class changes (minimum description length, among the cuts of their finest bins). The choice
+    finds such cuts on rows that it does not hold out, compares models of single attributes with and
+    without them, and goes on with the better (`selection_["by_class"]`); what it chose is then
+    fitted with cuts by all rows.
 
     In more than 3,000 rows, where pairs pay, tilings are tried before all triples are: of the six
     attributes that tell most (seven in more than 100,000 rows), each triple with two numbers or

@@ -49,6 +49,7 @@ def _describe_trial(trial: Trial) -> dict[str, Any]:
         "adaptation": [trial.adaptation.power, trial.adaptation.floor],
         "by_counts": trial.by_counts,
         "tiled": trial.tiled,
+        "by_class": trial.by_class,
         "loss": float(trial.loss),
         "passes": trial.passes,
     }

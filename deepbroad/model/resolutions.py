@@ -7,7 +7,7 @@ from math import comb, floor, log2
 
 import numpy as np
 
-from deepbroad.data.pyramid import Place, count_levels, list_places
+from deepbroad.data.pyramid import JOINT, SHARP, Place, count_levels, list_places
 from deepbroad.model.generative import partition_weights
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 from deepbroad.model.tiling import list_shifts, tiling_level
@@ -28,6 +28,8 @@ FREE_CUTS = 5
 # copy would have as many cells as they have values, few of them with rows enough to tell shifts
 # apart.
 MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[1]
+# The level of numbers without cuts by the class in tuples with numbers that have some.
+WITHOUT_SHARP = 2
 # In more rows than these all tuples come unshifted: fine bins have rows enough there, and copies
 # would leave less time to find strengths (covertype, sba-loans).
 MAX_SHIFTED_ROWS = 100_000
@@ -39,7 +41,8 @@ class Resolutions:
 
     The columns of a number are its levels 1, 2, ..., coarsest first, each but the finest ones also
     shifted, as `list_places` has them; a category has one column, which serves at every level, and
-    so does the finest of an attribute at the levels beyond it.
+    so does the finest of an attribute at the levels beyond it. Cuts by the class, where there are
+    any, count as level 0.
 
     Parameters
     ----------
@@ -48,11 +51,14 @@ class Resolutions:
     cardinalities : ndarray of shape (n_columns,), int64
     n_rows : float
         Rows that terms are for.
+    by_class : bool
+        Whether terms may have cuts by the class.
     """
 
     attributes: np.ndarray
     cardinalities: np.ndarray
     n_rows: float = 0.0
+    by_class: bool = False
 
     @cached_property
     def firsts(self) -> np.ndarray:
@@ -75,6 +81,32 @@ class Resolutions:
         """How many levels the attribute with most of them has."""
         return int(self.levels.max())
 
+    @cached_property
+    def _has_missing(self) -> np.ndarray:
+        """Which attributes have a code of missing, (a,), as far as numbers of several levels go."""
+        many = self.levels > 1
+        # Level 1, after the cuts by the class, has two bins.
+        return many & (self.cardinalities[self.firsts[:-1] + many] > 2)
+
+    @property
+    def n_bins(self) -> np.ndarray:
+        """How many bins the finest level of each number of several levels has, (a,)."""
+        return self.cardinalities[self.firsts[1:] - 1] - self._has_missing
+
+    @cached_property
+    def is_sharp(self) -> np.ndarray:
+        """Which attributes have cuts by the class, (a,)."""
+        has_cuts = self.cardinalities[self.firsts[:-1]] > 1 + self._has_missing
+        return (self.levels > 1) & has_cuts
+
+    @property
+    def sharp_columns(self) -> np.ndarray:
+        """The code column of each attribute with cuts by the class, (a,).
+
+        An attribute that has none, and is no category, has its quarters.
+        """
+        return np.where(self.is_sharp, self.firsts[:-1], self.columns_at(WITHOUT_SHARP))
+
     def columns_at(self, level: int, quarters: int = 0) -> np.ndarray:
         """Return the code column of each attribute at a level from 1, (a,).
 
@@ -93,19 +125,20 @@ class Resolutions:
         """Return the levels and shifts of so many tuples of an order with so many levels."""
         free = [
             place
-            for place in list_places(self.n_levels)
+            for place in _list_shifted(self.n_levels)
             if place.level <= levels and (not place.quarters or place.cut_level <= FREE_CUTS)
         ]
         if order > 1 and self.n_rows > MAX_SHIFTED_ROWS:
             return [place for place in free if not place.quarters]
         many = order > FREELY_SHIFTED or (order > 1 and count * len(free) > MAX_FREELY_SHIFTED)
-        return list(list_places(min(levels, self.n_levels))) if many else free
+        return _list_shifted(min(levels, self.n_levels)) if many else free
 
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
         counts = [comb(self.n_attributes, order) for order in range(1, len(levels) + 1)]
+        sharp = bool(self.by_class and self.is_sharp.any())
         return sum(
-            count * len(self._places(order, most, count))
+            count * (len(self._places(order, most, count)) + sharp)
             for order, (most, count) in enumerate(zip(levels, counts, strict=True), start=1)
         )
 
@@ -115,21 +148,26 @@ class Resolutions:
         """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
 
         Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted, but
-        for those with a category of many values, which are not shifted. A tuple that a level has in
-        common with a coarser one, or shifted with unshifted, comes once, and none has a column of
-        one value only. `among` are the tuples of attributes, (m, order),
-        all of them by default.
+        for those with a category of many values, which are not shifted; `by_class`, all with a
+        number that has cuts by the class come with these as well, at level 0. A tuple that a level
+        has in common with a coarser one, or shifted with unshifted, comes once, and none has a
+        column of one value only.
+        `among` are the tuples of attributes, (m, order), all of them by default.
         """
         if among is None:
             among = list_tuples(self.n_attributes, order)
         found, at = [], []
-        # The first column of a number is its coarsest.
-        is_wide = (self.cardinalities[self.firsts[:-1]] > MAX_SHIFTED_VALUES)[among].any(axis=1)
-        for place in sorted(self._places(order, levels, len(among))):
-            members = self.columns_at(*place)[among]
+        values = np.where(self.levels > 1, 0, self.cardinalities[self.firsts[:-1]])
+        is_wide = (values > MAX_SHIFTED_VALUES)[among].any(axis=1)
+        is_sharp = (self.is_sharp & self.by_class)[among].any(axis=1)
+        for place in [*sorted(self._places(order, levels, len(among))), SHARP]:
+            columns = self.sharp_columns if place == SHARP else self.columns_at(*place)
+            members = columns[among]
             kept = (self.cardinalities[members] > 1).all(axis=1)
             if place.quarters:
                 kept &= ~is_wide
+            if place == SHARP:
+                kept &= is_sharp
             found.append(members[kept])
             at.append(np.full(np.count_nonzero(kept), place.level))
         tuples, firsts = np.unique(np.concatenate(found), axis=0, return_index=True)
@@ -177,7 +215,7 @@ class Resolutions:
 
 @dataclass(frozen=True, eq=False)
 class LevelledTerms:
-    """Terms, and the level of the numbers in each, (n_terms,), 1 being the coarsest.
+    """Terms, and the level of the numbers in each, (n_terms,), 1 the coarsest, 0 cuts by the class.
 
     `attributes` are those that the code columns belong to.
     """
@@ -220,6 +258,11 @@ class LevelledTerms:
             used = np.unique(owners[chosen][:, :order]).size
             weights[chosen] = used / (order * np.sum(1.0 / levels[chosen]) * levels[chosen])
         return weights / (np.unique(orders).size * partition_weights(self.terms))
+
+
+def _list_shifted(levels: int) -> list[Place]:
+    """Return the levels of so many, and those that are shifted."""
+    return [place for place in list_places(levels) if place not in (SHARP, JOINT)]
 
 
 def choose_levels(n_rows: float, depth: int) -> tuple[int, ...]:

@@ -117,6 +117,8 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
             kind = "scores by counts"
         if trial.get("tiled"):
             kind += ", tilings"
+        if trial.get("by_class"):
+            kind += ", cuts by the class"
         facts = [trial["n"], strengths, kind, float(trial["loss"]), trial["passes"]]
         lines.append([*facts, "chosen" if is_best else ""])
     hidden = max(0, len(lines) - MOST_TRIALS)

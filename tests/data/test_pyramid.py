@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepbroad.data.pyramid import SHIFTED_LEVELS, count_levels, list_places, nested_cuts
+from deepbroad.data.pyramid import (
+    JOINT,
+    SHARP,
+    SHIFTED_LEVELS,
+    count_levels,
+    list_places,
+    nested_cuts,
+)
 from tests import naive_hierarchy
 from tests.naive_hierarchy import imbalance
 
@@ -33,10 +40,20 @@ def bins_of(values, cuts):
     return [sum(cut <= x for cut in cuts) for x in values]
 
 
+def by_place(found):
+    """Return the cuts of all code columns by what they are, as lists."""
+    places = list_places(count_levels(len(found)))
+    return {place: cuts.tolist() for place, cuts in zip(places, found, strict=True)}
+
+
 def unshifted(found):
     """Return the cuts of each level, of those of all code columns."""
     places = list_places(count_levels(len(found)))
-    return [cuts for cuts, place in zip(found, places, strict=True) if not place.quarters]
+    return [
+        cuts
+        for cuts, place in zip(found, places, strict=True)
+        if place.level and not place.quarters
+    ]
 
 
 def masses(values, weights):
@@ -111,7 +128,22 @@ def test_coarser_levels_do_not_depend_on_how_many_are_asked_for(case, levels):
     values, weights = case
     most = nested_cuts(values, weights, levels=5)
     found = nested_cuts(values, weights, levels=levels)
-    assert [cuts.tolist() for cuts in found] == [cuts.tolist() for cuts in most[: len(found)]]
+    assert by_place(found).items() <= by_place(most).items()
+    # One level alone has no column beside its own.
+    assert list(by_place(found)) == list(by_place(most))[: len(found)] or len(found) == 1
+
+
+@given(weighted_numbers(), st.integers(1, 8))
+def test_no_cut_is_by_the_class_as_long_as_no_class_is_known(case, levels):
+    values, weights = case
+    found = by_place(nested_cuts(values, weights, levels=levels))
+    n_levels = max(place.level for place in found)
+    assert (SHARP in found) == (n_levels > 1)
+    assert (JOINT in found) == (n_levels > 5)
+    if SHARP in found:
+        assert found[SHARP] == []
+    if JOINT in found:
+        assert found[JOINT] == found[5, 0]
 
 
 @given(weighted_numbers(), st.integers(1, 7))
@@ -128,10 +160,15 @@ def test_columns_tell_how_many_levels_there_are():
         places = list_places(levels)
         assert count_levels(len(places)) == levels
         assert len(set(places)) == len(places)
-        shifted = [place for place in places if place.quarters]
+        shifted = [place for place in places if place.quarters and place != JOINT]
         assert len(shifted) == max(0, 3 * min(levels, SHIFTED_LEVELS) - 5)
-    with pytest.raises(ValueError, match="no number has 2 code columns"):
-        count_levels(2)
+        others = [place for place in places if place not in shifted]
+        plain = [(level, 0) for level in range(1, levels + 1)]
+        assert others[1 if levels > 1 else 0 :] == plain[:5] + [JOINT] * (levels > 5) + plain[5:]
+        assert (places[0] == SHARP) == (levels > 1)
+    for columns in (2, 3, 7):
+        with pytest.raises(ValueError, match=f"no number has {columns} code columns"):
+            count_levels(columns)
 
 
 def test_shifted_bins_of_even_numbers_begin_a_part_of_a_bin_later():
@@ -150,7 +187,7 @@ def test_numbers_that_do_not_differ_have_one_level_without_cuts(values):
 
 def test_levels_end_where_every_value_has_its_bin():
     found = nested_cuts(np.array([1.0, 2.0, 2.0, 3.0, 9.0]), levels=8)
-    assert [cuts.tolist() for cuts in found] == [[2.5], [1.5, 6.0], [1.5, 2.5, 6.0]]
+    assert [cuts.tolist() for cuts in found] == [[], [2.5], [1.5, 6.0], [1.5, 2.5, 6.0]]
 
 
 def test_a_heavy_value_is_no_reason_to_leave_the_others_together():

@@ -69,6 +69,7 @@ def from_journal(choice, source):
     packed = pack(Chosen.of(choice), "choice", arrays)
     chosen = unpack(Chosen, json.loads(json.dumps(packed)), arrays)
     levelled = list_terms(
-        source, chosen.best.depth, exact=False, among=chosen.among, tiled=chosen.tiled
-    )
+        source, chosen.best.depth, exact=False, among=chosen.among, tiled=chosen.tiled,
+        by_class=chosen.best.by_class,
+    )  # fmt: skip
     return chosen.restore(levelled)

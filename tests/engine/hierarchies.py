@@ -52,7 +52,9 @@ def draw_nested(seed, *, rows=50, n_classes=3, weighted=False, n_attributes=3):
     for attribute, (size, coarser) in enumerate(kinds):
         finest = rng.integers(size, size=rows)
         scores += pull[attribute, finest]
-        for bins in [*coarser, np.arange(size)]:
+        # No cuts by the class.
+        sharp = [cut(size, [])] if coarser else []
+        for bins in [*sharp, *coarser, np.arange(size)]:
             codes.append(bins[finest])
             attributes.append(attribute)
             cardinalities.append(int(bins.max()) + 1)

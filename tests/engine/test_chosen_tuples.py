@@ -7,7 +7,7 @@ import pytest
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.table import read_table
-from deepbroad.engine import automatic, depth_search, listing, validation
+from deepbroad.engine import automatic, depth_search, listing, tiled_search, validation
 from deepbroad.engine.depth_search import DepthSearch
 from deepbroad.model.resolutions import choose_levels
 from tests.engine.choices import choose, from_journal, noisy, source_of, tuples_of
@@ -175,7 +175,7 @@ def test_tilings_are_not_tried_once_time_is_up(monkeypatch):
 def test_few_rows_exact_orders_and_given_tuples_have_no_tilings(monkeypatch):
     monkeypatch.setattr(automatic, "PROMISE", -1.0)
     monkeypatch.setattr(depth_search, "MOST_TRIALS", (1, 1, 1))
-    monkeypatch.setattr(automatic, "draw_tiled", None)
+    monkeypatch.setattr(tiled_search, "draw_tiled", None)
     assert choose(balls(3000)).tiled is None
     assert choose(balls(), exact=True).tiled is None
     assert choose(balls(), depths=[1, 2]).tiled is None

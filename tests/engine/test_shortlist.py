@@ -71,10 +71,10 @@ def test_triples():
 
 def test_an_attribute_with_several_columns_is_one():
     source = planted()
-    tripled = source_of(
-        np.repeat(source.codes, 3, axis=0), source.labels, np.repeat(np.arange(8), 3)
-    )
-    assert draw(tripled, count=2) == [(1, 4), (2, 6)]
+    tripled = np.repeat(source.codes[:, None], 3, axis=1)
+    numbers = np.insert(tripled, 0, 0, axis=1)  # no cuts by the class
+    found = source_of(numbers.reshape(32, -1), source.labels, np.repeat(np.arange(8), 4))
+    assert draw(found, count=2) == [(1, 4), (2, 6)]
 
 
 def test_of_many_attributes_those_that_tell_most_are_looked_at(monkeypatch):
@@ -96,13 +96,17 @@ def test_threads_change_nothing(n_threads):
 
 
 def numbers(rows=1500, attributes=8):
-    """Columns of four coarse and eight fine bins each; classes by 1, 4 and 6 together."""
+    """Columns of four fine bins and coarser ones each; classes by 1, 4 and 6 together.
+
+    The first of each is for cuts by the class, and has none.
+    """
     rng = np.random.default_rng(2)
     fine = rng.integers(4, size=(attributes, rows))
-    places = np.array([[bins // 2, (bins + 1) // 2, bins] for bins in fine]).reshape(-1, rows)
+    places = np.array([[0 * bins, bins // 2, (bins + 1) // 2, bins] for bins in fine])
+    places = places.reshape(-1, rows)
     labels = (fine[1] // 2) ^ (fine[4] // 2) ^ (rng.random(rows) < 0.2)
     labels = np.where(fine[6] == 3, 1, labels)
-    return source_of(places, labels, np.repeat(np.arange(attributes), 3))
+    return source_of(places, labels, np.repeat(np.arange(attributes), 4))
 
 
 def tile(source, most, order=3, redundant=None, held=NONE_HELD):
@@ -125,9 +129,9 @@ def test_tiled_tuples_have_two_numbers_and_no_redundant_pair():
     redundant[1, 6] = redundant[6, 1] = True
     assert (1, 4, 6) not in tile(numbers(), 8, redundant=redundant)
     assert (1, 4, 6) in tile(numbers(), 8)
-    # The first columns alone are categories.
+    # Halves alone are categories.
     source = numbers()
-    one_number = np.r_[[3 * i for i in range(7)], 21, 22, 23]
-    owners = np.r_[np.arange(7), [7] * 3]
+    one_number = np.r_[[4 * i + 1 for i in range(7)], 28, 29, 30, 31]
+    owners = np.r_[np.arange(7), [7] * 4]
     few = source_of(np.asarray(source.codes)[one_number], source.labels, owners)
     assert tile(few, 8) == []

@@ -16,7 +16,10 @@ from deepbroad.data.pyramid import list_places
 from deepbroad.engine import depth_search, validation
 from tests.estimators.tables import categorical_table, mixed_table, small_table
 
-KEYS = {"n", "alpha", "growth", "adapted", "adaptation", "by_counts", "tiled", "loss", "passes"}
+KEYS = {
+    "n", "alpha", "growth", "adapted", "adaptation", "by_counts", "tiled", "by_class", "loss",
+    "passes",
+}  # fmt: skip
 MORE = {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
 
 
@@ -52,7 +55,7 @@ def test_the_selection_says_what_was_tried_and_why_not_more(model):
     assert len(found) == 1
     np.testing.assert_allclose(np.multiply(found[0]["alpha"], chosen["factor"]), chosen["alpha"])
     assert all(set(trial) == KEYS for trial in chosen["trials"])
-    settings = ("alpha", "growth", "adaptation", "by_counts", "tiled")
+    settings = ("alpha", "growth", "adaptation", "by_counts", "tiled", "by_class")
     assert len({json.dumps([t[key] for key in settings]) for t in chosen["trials"]}) == len(
         chosen["trials"]
     )

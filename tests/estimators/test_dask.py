@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier, TANClassifier
-from deepbroad.engine import cluster_reading
+from deepbroad.engine import cluster_reading, depth_search
 from deepbroad.engine.cluster import ClusterSource
 from deepbroad.estimators import intake
 from tests.clusters import kill_worker, local_client
+from tests.steps import step_table
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 dd = pytest.importorskip("dask.dataframe")
@@ -113,6 +114,19 @@ def test_few_rows_of_too_many_columns_stay_on_the_cluster(client, frame, monkeyp
     monkeypatch.setattr(ClusterSource, "hold", lambda *a, **k: held.append(a) or hold(*a, **k))
     DBLClassifier(**MODEL).fit(in_partitions(frame), "class", "weight")
     assert held
+
+
+def test_cuts_by_the_class_are_those_of_memory(client, monkeypatch):
+    monkeypatch.setattr(depth_search, "MOST_TRIALS", (3, 2, 2))
+    monkeypatch.setattr(cluster_reading, "SPAN_ROWS", 400)
+    X, y = step_table(1500, 2, missing=0.1)
+    model = DBLClassifier(n=1, tol=0.03).fit(dd.from_pandas(X.assign(y=y), npartitions=3), "y")
+    expected = DBLClassifier(n=1, tol=0.03).fit(X, y)
+    assert model.selection_["by_class"]
+    assert model.selection_ == expected.selection_
+    assert model._encoding.to_dict() == expected._encoding.to_dict()
+    # Rows in memory have a solver that parts have not, and fits end a little apart.
+    assert np.mean(model.predict(X) != expected.predict(X)) < 0.01
 
 
 def test_labels_and_weights_may_stand_beside_the_frame(client, frame):
