@@ -21,7 +21,8 @@ def describe_model(model: Any) -> dict[str, Any]:
         "classes": [str(label) for label in model.classes_.tolist()],
         "tuples": len(model.terms_),
         "tilings": selection.get("tiled") or None,
-        "cuts by the class": selection.get("by_class") or None,
+        "cuts by the class": _list_cut(selection),
+        "rows that are copies": selection.get("copies") or None,
         "taken as one": selection.get("joined") or None,
         "not tried": selection.get("skipped") or None,
         "loss": getattr(model, "loss_", None),
@@ -29,6 +30,12 @@ def describe_model(model: Any) -> dict[str, Any]:
         "status": getattr(model, "status_", None),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _list_cut(selection: dict[str, Any]) -> list[str] | bool | None:
+    """Return the numbers that are cut by the class."""
+    # Older files do not name them.
+    return list(selection.get("cuts") or []) or selection.get("by_class") or None
 
 
 def describe_file(path: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.caution import find_caution
 from deepbroad.engine.choice import Choice
+from deepbroad.engine.copies import merge_copies
 from deepbroad.engine.depth_search import DepthSearch, Found, Tuples
 from deepbroad.engine.evidence_trial import is_sparse, try_evidence
 from deepbroad.engine.listing import has_many_terms
@@ -71,7 +72,7 @@ class Automatic:
     Parameters
     ----------
     source : Source
-        Rows of code columns, identical ones not merged.
+        Rows of code columns, identical ones not merged: copies are told from chance here.
     family : Family
         Start and target; strengths are chosen.
     depths : sequence of int
@@ -116,7 +117,10 @@ class Automatic:
         self.memory_limit, self.history = memory_limit, history
         self.time_limit, self.seed = time_limit, seed
         random = np.random.default_rng(seed)
-        self.sample = source.draw(MAX_ROWS, random)
+        drawn = source.draw(MAX_ROWS, random)
+        self.has_all = drawn.n_rows == source.n_weighted
+        self.sample = merge_copies(drawn)
+        self.n_copies = drawn.n_rows - self.sample.n_rows
         self.held = draw_folds(self.sample, random)
         self.search = DepthSearch(
             source,
@@ -169,6 +173,7 @@ class Automatic:
             best.tuples.among,
             self._count_left_out(best.tuples.lean),
             best.tuples.tiled,
+            self.n_copies,
         )
 
     def _try_cuts(self) -> Found | None:
@@ -300,7 +305,8 @@ class Automatic:
         depth = max(self.depths)
         if not self.counts or self.exact or self.among is not None or depth == 1:
             return "not asked for"
-        if self.sample.n_rows <= CERTAIN_ROWS or self.min_count > 1:
+        # A copy would find its class among the counts that were made without it.
+        if self.sample.n_rows <= CERTAIN_ROWS or self.min_count > 1 or self.n_copies:
             return "rows"
         while depth > 1 and has_many_terms(self.source, depth):
             depth -= 1
@@ -364,7 +370,7 @@ class Automatic:
 
         That may take as long again as the choice itself.
         """
-        if self.sample.n_rows == self.source.n_weighted:
+        if self.has_all:
             return 1.0
         source = self.source
         if not isinstance(source, ArraySource) or not source.resident:
@@ -372,7 +378,7 @@ class Automatic:
             count = min(MAX_REFINED, int(self.memory_limit / 4 / per_row))
             source = source.draw(max(count, MAX_ROWS), np.random.default_rng(self.seed))
         return find_factor(
-            source,
+            merge_copies(source),
             levelled.terms,
             self.family.shared_out(levelled.shares, 0.0),
             strength,

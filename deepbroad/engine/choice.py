@@ -39,6 +39,8 @@ class Choice:
     tiled : ndarray of shape (m, order) or None
         The tuples of attributes whose numbers have tilings (`deepbroad.model.tiling`); their order
         has no others.
+    n_copies : int
+        Rows that were looked at as copies of others (`deepbroad.engine.copies`).
     """
 
     levelled: LevelledTerms
@@ -51,6 +53,7 @@ class Choice:
     among: dict[int, np.ndarray] = field(default_factory=dict)
     redundant: dict[int, int] = field(default_factory=dict)
     tiled: np.ndarray | None = None
+    n_copies: int = 0
 
 
 def scores_by_counts(structure: Any) -> bool:

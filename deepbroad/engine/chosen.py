@@ -22,6 +22,7 @@ class Chosen:
     among: dict[int, np.ndarray] = field(default_factory=dict)
     redundant: dict[int, int] = field(default_factory=dict)
     tiled: np.ndarray | None = None
+    n_copies: int = 0
 
     @classmethod
     def of(cls, choice: Choice) -> "Chosen":
@@ -36,6 +37,7 @@ class Chosen:
             choice.among,
             choice.redundant,
             choice.tiled,
+            choice.n_copies,
         )
 
     def restore(self, levelled: LevelledTerms) -> Choice:
@@ -54,4 +56,5 @@ class Chosen:
             self.among,
             self.redundant,
             self.tiled,
+            self.n_copies,
         )

@@ -89,4 +89,4 @@ def try_evidence(
         loss += held_out_loss(tables, judged, threads) * len(rows)
         passes += len(solution.evaluation_curve)
     mean = loss / sum(len(rows) for rows in held)
-    return Trial(strengths, UNADAPTED, mean, passes, by_counts=True)
+    return Trial(strengths, UNADAPTED, mean, passes, by_counts=True, folds=len(held))

@@ -1,5 +1,7 @@
 """Identical rows as one row of their weight together: the same sums, in less time."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from deepbroad.data.source import SPAN_ROWS, ArraySource
@@ -25,16 +27,44 @@ def merge_rows(source: ArraySource) -> ArraySource:
     n_rows = source.n_rows
     if n_rows < MIN_ROWS or not (source.resident or n_rows < 2 * SPAN_ROWS):
         return source
+    identical = find_identical(source)
+    if identical is None or len(identical.first) > (1 - WORTH) * n_rows:
+        return source
+    return merge_identical(source, identical)
+
+
+class Identical(NamedTuple):
+    """Which rows are identical in codes and class.
+
+    Attributes
+    ----------
+    numbers : int32 array of shape (n_rows,)
+        Of each row, the same of identical ones.
+    first : int32 array
+        The first row of each number, ascending.
+    """
+
+    numbers: np.ndarray
+    first: np.ndarray
+
+
+def find_identical(source: ArraySource) -> Identical | None:
+    """Return which rows are identical; None if two that are not look so, which is next to never."""
+    n_rows = source.n_rows
     hashes = np.empty(n_rows, np.uint64)
     hash_rows(source.codes, source.labels, hashes)
     slots = np.full(1 << int(2 * n_rows).bit_length(), FREE, np.int32)
     numbers, first = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
-    count = number_rows(hashes, slots, numbers, first)
-    first = first[:count]
-    # Different rows of one hash are next to impossible; then nothing is merged.
-    if count > (1 - WORTH) * n_rows or not same_rows(source.codes, source.labels, numbers, first):
-        return source
-    codes = source.store.empty((len(source.codes), count), source.codes.dtype)
+    first = first[: number_rows(hashes, slots, numbers, first)]
+    if not same_rows(source.codes, source.labels, numbers, first):
+        return None
+    return Identical(numbers, first)
+
+
+def merge_identical(source: ArraySource, identical: Identical) -> ArraySource:
+    """Return the source with each row once, of the weight that identical ones have together."""
+    numbers, first = identical
+    codes = source.store.empty((len(source.codes), len(first)), source.codes.dtype)
     for column, merged in zip(source.codes, codes, strict=True):
         np.take(column, first, out=merged)
     return ArraySource(
@@ -42,8 +72,8 @@ def merge_rows(source: ArraySource) -> ArraySource:
         source.labels[first],
         n_classes=source.n_classes,
         cardinalities=source.cardinalities,
-        weights=np.bincount(numbers, source.weights, minlength=count),
-        n_given=n_rows,
+        weights=np.bincount(numbers, source.weights, minlength=len(first)),
+        n_given=source.n_rows,
         attributes=source.attributes,
         store=source.store,
     )

@@ -63,6 +63,8 @@ class Trial:
         Whether the tuples of its deepest order are tilings (`deepbroad.model.tiling`).
     by_class : bool
         Whether numbers have cuts by the class as well (`deepbroad.engine.sharpening`).
+    folds : int
+        How many it was judged by; losses by others are no measure of it.
     """
 
     strengths: Strengths
@@ -72,6 +74,7 @@ class Trial:
     by_counts: bool = False
     tiled: bool = False
     by_class: bool = False
+    folds: int = 1
 
     @property
     def depth(self) -> int:
@@ -190,7 +193,13 @@ class StrengthSearch:
         found = loss()
         passes = self._validation.passes - before
         trial = Trial(
-            strengths, adaptation, found, passes, tiled=self._tiled, by_class=self._by_class
+            strengths,
+            adaptation,
+            found,
+            passes,
+            tiled=self._tiled,
+            by_class=self._by_class,
+            folds=len(self._validation.folds),
         )
         self.trials.append(trial)
         return trial

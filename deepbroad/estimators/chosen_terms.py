@@ -23,7 +23,7 @@ from deepbroad.estimators.parameters import (
     resolve_attributes,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
-from deepbroad.estimators.selection import describe_choice, warn_of_time
+from deepbroad.estimators.selection import describe_choice, warn_of_copies, warn_of_time
 from deepbroad.estimators.streamed_discriminative import StreamedDiscriminative
 from deepbroad.model.family import Family
 from deepbroad.model.indicators import Joining
@@ -153,6 +153,8 @@ class ChosenTerms(StreamedDiscriminative):
             threads=coded.threads,
         )
         self._journal.note("choice", Chosen.of(choice))
+        if choice.n_copies:
+            warn_of_copies(choice)
         if choice.is_cut_short:
             warn_of_time(choice, self.time_limit)
         return choice.levelled.terms, choice
@@ -185,6 +187,6 @@ class ChosenTerms(StreamedDiscriminative):
         return replace(family, strength=float(self.alpha))
 
     def _describe_structure(self, prepared: Prepared) -> None:
-        choice = prepared.structure
-        is_choice = isinstance(choice, Choice)
-        self.selection_ = describe_choice(choice, prepared.joined_names) if is_choice else None
+        self.selection_ = None
+        if isinstance(choice := prepared.structure, Choice):
+            self.selection_ = describe_choice(choice, prepared.encoding, prepared.joined_names)

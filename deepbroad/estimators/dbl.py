@@ -134,16 +134,18 @@ class DBLClassifier(ChosenTerms):
         "adaptation" [p, f] (that of a table whose scores have v times the mean variance of its
         order is multiplied by :math:`(v + f)^{-p}`), "by_counts" if cells score by their counts
         (see Notes; "alpha" is then for learned scores), "tiled" if triples are tilings of the most
-        telling attributes, "by_class" if numbers are cut by the class as well (see Notes), "factor"
-        of the best trial's that all strengths were multiplied by (below 1 where trials had only
-        some of the rows, above it where rows are too few to tell), its held-out log loss "loss" and
-        how many "passes" it took, the "trials" with the same, the attributes that were "joined":
+        telling attributes, "by_class" if numbers are cut by the class as well (see Notes; "cuts"
+        has the bins of each number that is), "factor" of the best trial's that all strengths were
+        multiplied by (below 1 where trials had only some of the rows, above it where rows are too
+        few to tell), its held-out log loss "loss", by how many "folds", and how many "passes" it
+        took, the "trials" with the same, the attributes that were "joined":
         lists of indicators that the choice and the fit took as one category (tuples then join
         categories, and `terms_` has their indicators), how many tuples were "shortlisted" of the
         orders whose tuples are too many for the time or memory, how many of an order were left out
         as "redundant" (an attribute that follows from another: such tuples tell no more than their
-        parts), and what was "skipped" with the reason: depths by their number, and "tilings". None
-        where nothing was chosen.
+        parts), how many rows were taken for "copies" of others and held out with them, and what was
+        "skipped" with the reason: depths by their number, and "tilings". None where nothing was
+        chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str

@@ -3,11 +3,12 @@
 import warnings
 from typing import Any
 
+from deepbroad.data.encoding import Encoding
 from deepbroad.engine.choice import Choice
 from deepbroad.engine.strength_search import Trial
 
 
-def describe_choice(choice: Choice, joined: list[list[str]]) -> dict[str, Any]:
+def describe_choice(choice: Choice, encoding: Encoding, joined: list[list[str]]) -> dict[str, Any]:
     """Return the chosen model, all that was tried and what was not, as plain data.
 
     `joined` has the names of attributes that were taken as one.
@@ -17,6 +18,7 @@ def describe_choice(choice: Choice, joined: list[list[str]]) -> dict[str, Any]:
         "alpha": [float(choice.factor * alpha) for alpha in choice.best.strengths.by_order],
         "factor": float(choice.factor),
         "trials": [_describe_trial(trial) for trial in choice.trials],
+        "cuts": _describe_cuts(encoding) if choice.best.by_class else {},
         "joined": joined,
         "shortlisted": {
             str(order): len(tuples)
@@ -25,7 +27,30 @@ def describe_choice(choice: Choice, joined: list[list[str]]) -> dict[str, Any]:
         },
         "redundant": {str(order): count for order, count in choice.redundant.items()},
         "skipped": dict(choice.skipped),
+        "copies": choice.n_copies,
     }
+
+
+def _describe_cuts(encoding: Encoding) -> dict[str, list[str]]:
+    """Return the names of bins by the class, for each number that has more than one."""
+    return {
+        name: columns[0].names()  # the first of several has them
+        for name, columns in zip(encoding.names, encoding.owned, strict=True)
+        if len(columns) > 1 and columns[0].n_values > 1
+    }
+
+
+def warn_of_copies(choice: Choice) -> None:
+    """Say that rows were taken for copies of others."""
+    warnings.warn(
+        f"{choice.n_copies:,} of the rows that the model was chosen by are exact copies of others, "
+        "more than chance makes: a table read twice, or classes balanced by drawing rows again. "
+        "Copies were held out together, so that the model is not chosen for knowing rows by heart. "
+        "Drop them if they are a mistake; if rows are to count more, give sample_weight or "
+        "class_weight.",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def warn_of_time(choice: Choice, time_limit: float) -> None:
@@ -50,6 +75,7 @@ def _describe_trial(trial: Trial) -> dict[str, Any]:
         "by_counts": trial.by_counts,
         "tiled": trial.tiled,
         "by_class": trial.by_class,
+        "folds": trial.folds,
         "loss": float(trial.loss),
         "passes": trial.passes,
     }

@@ -16,7 +16,7 @@ MOST_ATTRIBUTES = 100
 MOST_SLICES = 20
 MOST_TRIALS = 30
 # Indicators of a category that are named.
-MOST_JOINED = 5
+MOST_LISTED = 5
 _FACTS = {
     "status_": "status",
     "n_iter_": "iterations",
@@ -119,11 +119,13 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
             kind += ", tilings"
         if trial.get("by_class"):
             kind += ", cuts by the class"
-        facts = [trial["n"], strengths, kind, float(trial["loss"]), trial["passes"]]
+        folds = trial.get("folds", "")
+        facts = [trial["n"], strengths, kind, float(trial["loss"]), folds, trial["passes"]]
         lines.append([*facts, "chosen" if is_best else ""])
     hidden = max(0, len(lines) - MOST_TRIALS)
     lines = sorted(lines, key=lambda line: line[3])[:MOST_TRIALS]
-    headings = ["n", "strengths of orders", "strengths", "held-out log loss", "passes", "choice"]
+    loss = "held-out log loss"
+    headings = ["n", "strengths of orders", "strengths", loss, "folds", "passes", "choice"]
     parts = [table(headings, lines, "What the automatic choice tried, the best first")]
     notes = [
         f"n = {what} was not tried: {why}." if what.isdigit() else f"No {what} were tried: {why}."
@@ -131,13 +133,22 @@ def _tabulate_selection(selection: dict[str, Any]) -> str:
     ]
     if (factor := selection.get("factor", 1.0)) != 1.0:
         notes.append(f"The chosen strengths were multiplied by {factor:.3g}.")
+    if copies := selection.get("copies"):
+        notes.append(f"{copies:,} rows are copies of others, and were held out with them.")
     for names in selection.get("joined", []):
-        listed = ", ".join(names[:MOST_JOINED])
-        more = f" and {len(names) - MOST_JOINED:,} more" if len(names) > MOST_JOINED else ""
-        notes.append(f"Taken as one category: {listed}{more}.")
+        notes.append(f"Taken as one category: {_list_some(names)}.")
+    if cuts := selection.get("cuts"):
+        counts = [f"{name} ({len(bins):,})" for name, bins in cuts.items()]
+        notes.append(f"Cut by the class, into so many bins: {_list_some(counts)}.")
     if hidden:
         notes.append(f"{hidden:,} worse trials are left out.")
     return "\n".join(parts + [paragraph(note, "note") for note in notes])
+
+
+def _list_some(names: list[str]) -> str:
+    """Return the first of some names, and how many there are more."""
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(names[:MOST_LISTED]) + more
 
 
 def same(value: Any, default: Any) -> bool:

@@ -63,3 +63,16 @@ def test_tilings_and_what_was_not_tried_are_told(model_file):
 )
 def test_values_are_as_people_read_them(value, text):
     assert format_value(value) == text
+
+
+def test_numbers_cut_by_the_class_and_copies_are_told(model_file):
+    model = load(model_file)
+    assert {"cuts by the class", "rows that are copies"}.isdisjoint(describe_model(model))
+    cuts = {"age": ["< 30", ">= 30"], "pay": ["< 5", ">= 5"]}
+    model.selection_ |= {"by_class": True, "cuts": cuts, "copies": 1200}
+    found = describe_model(model)
+    assert found["cuts by the class"] == ["age", "pay"]
+    assert format_value(found["cuts by the class"]) == "age, pay"
+    assert found["rows that are copies"] == 1200
+    del model.selection_["cuts"]  # as in older files
+    assert describe_model(model)["cuts by the class"] is True

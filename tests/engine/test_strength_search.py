@@ -33,6 +33,7 @@ class Bowl:
         self.levelled, self.best, self.growth, self.adapted = levelled, best, growth, adapted
         self.is_precise = is_precise
         self.passes = 0
+        self.folds = [None] * 3
         self.calls = []
 
     def read(self, strength):
@@ -169,6 +170,12 @@ def test_fits_that_take_long_are_not_more_thorough_where_the_loss_is_low():
     search(bowl, precise=False)
     tolerances = {solver.tol for _, solver in bowl.calls}
     assert tolerances == {strength_search.FIRST.tol, strength_search.SOLVER.tol}
+
+
+def test_trials_say_how_many_folds_judged_them():
+    found, best = search(Bowl(LEVELLED, (1.0, 30.0)))
+    assert best.folds == 3
+    assert {trial.folds for trial in found.trials} == {3}
 
 
 def test_passes_of_trials_are_counted():

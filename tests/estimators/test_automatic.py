@@ -17,10 +17,10 @@ from deepbroad.engine import depth_search, validation
 from tests.estimators.tables import categorical_table, mixed_table, small_table
 
 KEYS = {
-    "n", "alpha", "growth", "adapted", "adaptation", "by_counts", "tiled", "by_class", "loss",
-    "passes",
+    "n", "alpha", "growth", "adapted", "adaptation", "by_counts", "tiled", "by_class", "folds",
+    "loss", "passes",
 }  # fmt: skip
-MORE = {"trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
+MORE = {"cuts", "copies", "trials", "skipped", "joined", "shortlisted", "redundant", "factor"}
 
 
 @pytest.fixture(autouse=True)

@@ -284,3 +284,20 @@ def test_batches_have_no_cuts_by_the_class(table):
     X, y = table
     model = DBLClassifier(n=1).partial_fit(X, y, classes=[0, 1])
     assert cuts_by_class(model) == [0, 0, 0]
+
+
+def test_the_selection_names_the_bins_by_the_class(model, table):
+    cuts = model.selection_["cuts"]
+    assert model.selection_["by_class"]
+    assert {name: len(bins) - 1 for name, bins in cuts.items()} == {
+        name: count
+        for name, count in zip(table[0].columns, cuts_by_class(model), strict=True)
+        if count
+    }
+    assert all("1.8" in "".join(bins) or "1.9" in "".join(bins) for bins in cuts.values())
+
+
+def test_models_without_cuts_by_the_class_name_none():
+    model = DBLClassifier(n=1).fit(*smooth_table(ROWS))
+    assert not model.selection_["by_class"]
+    assert model.selection_["cuts"] == {}

@@ -208,3 +208,18 @@ def test_columns_that_were_taken_as_one_category_are_named(two, tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "Taken as one category: a, b&lt;, c." in text
     assert "Taken as one category: t, u, v, w, x and 2 more." in text
+
+
+def test_numbers_cut_by_the_class_and_copies_are_told(two, tmp_path):
+    _, X, y = two
+    model = deepbroad.DBLClassifier(time_limit=5.0).fit(X, y)
+    cuts = {"a<": ["< 1", ">= 1"], "b": ["< 1", "1 to 2", ">= 2"]}
+    model.selection_ |= {"cuts": cuts, "copies": 1200}
+    path = tmp_path / "cuts.html"
+    write_report(model, X, y, path)
+    text = path.read_text(encoding="utf-8")
+    assert "Cut by the class, into so many bins: a&lt; (2), b (3)." in text
+    assert "1,200 rows are copies of others" in text
+    folds = model.selection_["folds"]
+    assert folds > 1
+    assert f">{folds}<" in text
