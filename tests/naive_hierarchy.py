@@ -14,15 +14,15 @@ from tests.naive_cuts import midpoint
 
 # Nested cuts.
 
-# For cuts by the class, and for these with those of level 5.
-SHARP, JOINT = (0, 0.0), (5, 1.0)
+# For cuts by the class alone and within others, and for these with those of level 5.
+SHARP, WITHIN, JOINT = (0, 0.0), (0, 1.0), (5, 1.0)
 
 
 def places(levels):
     """Return the level of each code column of a number, and its shift in parts of a bin.
 
     A column comes with the first level that has all of its cuts, which are halves or quarters. Of
-    several levels, a column for cuts by the class comes before all, as level 0, and if they are
+    several levels, two columns for cuts by the class come before all, as level 0, and if they are
     more than five, one for these and those of level 5 after it, as if shifted by a whole bin.
     """
     if levels == 1:
@@ -34,7 +34,7 @@ def places(levels):
         found.append((level, 0.0))
         if level == 5 and levels > 5:
             found.append(JOINT)
-    return [SHARP, *[place for place in found if place[0] > 0]]
+    return [SHARP, WITHIN, *[place for place in found if place[0] > 0]]
 
 
 def nested_cuts(values, weights, levels):
@@ -109,7 +109,7 @@ def levelled_tuples(attributes, cardinalities, order, levels, among=None, *, by_
         deepest = max(level for level, _ in known_places(most))
         # Beyond pairs, no cut is finer than those of the finest level.
         every = places(deepest if order <= 2 else min(levels, deepest))
-        every = [place for place in every if place not in (SHARP, JOINT)]
+        every = [place for place in every if place not in (SHARP, WITHIN, JOINT)]
         # Shifted ones have cuts of level 5 at most: of a half, a level finer, of a quarter two.
         finer = {0.0: -9, 0.5: 1, 0.25: 2, 0.75: 2}
         free = [place for place in every if place[0] + finer[place[1]] <= 5]
@@ -117,20 +117,21 @@ def levelled_tuples(attributes, cardinalities, order, levels, among=None, *, by_
             columns = tuple(column_at(own, place) for own in owned)
             if all(cardinalities[c] > 1 for c in columns):
                 found[columns] = min(place[0], found.get(columns, place[0]))
-        sharp = [own for own in owned if is_sharp(own, cardinalities)]
-        columns = tuple(own[0] if own in sharp else column_at(own, (2, 0.0)) for own in owned)
+        sharp = [own for own in owned if is_sharp(own, cardinalities, order)]
+        which = 0 if order == 1 else 1
+        columns = tuple(own[which] if own in sharp else column_at(own, (2, 0.0)) for own in owned)
         if by_class and sharp and all(cardinalities[c] > 1 for c in columns):
             assert columns not in found
             found[columns] = 0
     return found
 
 
-def is_sharp(own, cardinalities):
-    """Tell whether the first code column of an attribute is a number's with cuts by the class."""
+def is_sharp(own, cardinalities, order=1):
+    """Tell whether an attribute is a number with cuts by the class for tuples of an order."""
     if len(own) == 1:
         return False
-    missing = cardinalities[own[1]] - 2  # beside two halves
-    return cardinalities[own[0]] - missing > 1
+    missing = cardinalities[own[2]] - 2  # beside two halves
+    return cardinalities[own[0 if order == 1 else 1]] - missing > 1
 
 
 def known_places(count):

@@ -236,6 +236,20 @@ def code_column_from_dict(data: Any) -> CodeColumn:
     raise ValueError(f"not a code column: {data!r:.80}")
 
 
+def bins_within(coarse: NumberColumn, fine: NumberColumn) -> np.ndarray:
+    """Return the bin of a coarse column for each of a finer one, and what is unknown to it."""
+    lowest = np.concatenate([[-np.inf], fine.cuts])
+    return np.append(np.searchsorted(coarse.cuts, lowest, side="right"), coarse.unknown)
+
+
+def recode_bins(
+    coarse: NumberColumn, fine: NumberColumn, codes: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill `out` with the codes of a coarse column, given those of a finer one."""
+    # Any mode but the default writes without a buffer; no code is out of bounds.
+    np.take(bins_within(coarse, fine).astype(out.dtype), codes, out=out, mode="clip")
+
+
 def seen_levels(factor: Factor, counted: np.ndarray | None) -> tuple[list[Identity], bool]:
     """Return the levels that occur in `counted` rows, sorted, and whether a missing value does.
 

@@ -12,13 +12,23 @@ from deepbroad.data.code_column import (
     CategoryColumn,
     CodeColumn,
     NumberColumn,
+    bins_within,
     code_column_from_dict,
+    recode_bins,
     seen_levels,
 )
 from deepbroad.data.column import Column
 from deepbroad.data.column_warnings import warn_of_merged_integers, warn_of_stray_text
 from deepbroad.data.cuts import cuts_and_distinct
-from deepbroad.data.pyramid import JOINT, SHARP, Place, count_levels, list_places, nested_cuts
+from deepbroad.data.pyramid import (
+    BY_CLASS,
+    JOINT,
+    SHARP,
+    Place,
+    count_levels,
+    list_places,
+    nested_cuts,
+)
 from deepbroad.data.source import MEMORY, ArraySource, Store
 from deepbroad.data.table import Table
 from deepbroad.kernels.threads import Threads
@@ -208,14 +218,17 @@ class Encoding:
             store=store,
         )
 
-    def sharpened(self, steps: Mapping[int, np.ndarray]) -> "Encoding":
+    def sharpened(
+        self, alone: Mapping[int, np.ndarray], within: Mapping[int, np.ndarray]
+    ) -> "Encoding":
         """Return the encoding with cuts by the class, of numbers with levels.
 
-        `steps` has the bins of the finest column at which the class changes, by attribute.
+        `alone` has the bins of the finest column at which the class changes, by attribute; `within`
+        these and those at which it does within the values of others.
         """
         columns = list(self.columns)
         for i, place, finest in self._informed():
-            column = columns[i]
+            column, steps = columns[i], alone if place == SHARP else within
             if isinstance(column, NumberColumn) and column.attribute in steps:
                 cuts = self._cuts_of(finest)[steps[column.attribute] - 1]
                 kept = column.cuts if place == JOINT else np.empty(0)
@@ -227,7 +240,7 @@ class Encoding:
         for i, _, finest in self._informed():
             coarse, fine = self.columns[i], self.columns[finest]
             if isinstance(coarse, NumberColumn) and isinstance(fine, NumberColumn):
-                _recode(coarse, fine, codes[finest], codes[i])
+                recode_bins(coarse, fine, codes[finest], codes[i])
 
     def _informed(self) -> Iterator[tuple[int, Place, int]]:
         """Go through the code columns for cuts by the class: what each is, and its finest."""
@@ -235,7 +248,7 @@ class Encoding:
         for own in self.owned:
             finest = first + len(own) - 1
             for i, place in enumerate(list_places(count_levels(len(own))), start=first):
-                if place in (SHARP, JOINT):
+                if place in (*BY_CLASS, JOINT):
                     yield i, place, finest
             first = finest + 1
 
@@ -271,7 +284,7 @@ class Encoding:
             return np.arange(count)
         if not isinstance(second, NumberColumn):
             raise AssertionError("an attribute is a number or a category")
-        return _bins_within(first, second)[:count]
+        return bins_within(first, second)[:count]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold, from which `from_dict` makes an equal encoding."""
@@ -348,18 +361,6 @@ def _fit_column(
     )
 
 
-def _bins_within(coarse: NumberColumn, fine: NumberColumn) -> np.ndarray:
-    """Return the bin of a coarse column for each of a finer one, and what is unknown to it."""
-    lowest = np.concatenate([[-np.inf], fine.cuts])
-    return np.append(np.searchsorted(coarse.cuts, lowest, side="right"), coarse.unknown)
-
-
-def _recode(coarse: NumberColumn, fine: NumberColumn, codes: np.ndarray, out: np.ndarray) -> None:
-    """Fill `out` with the codes of a coarse column, given those of a finer one."""
-    # Any mode but the default writes without a buffer; no code is out of bounds.
-    np.take(_bins_within(coarse, fine).astype(out.dtype), codes, out=out, mode="clip")
-
-
 def _encode_column(owned: Sequence[CodeColumn], column: Column, out: list[np.ndarray]) -> None:
     """Fill `out` with the codes of an attribute, from those of its last column where it tells."""
     finest = owned[-1]
@@ -371,7 +372,7 @@ def _encode_column(owned: Sequence[CodeColumn], column: Column, out: list[np.nda
             and one.missing == finest.missing
             and np.isin(one.cuts, finest.cuts).all()
         ):
-            _recode(one, finest, out[-1], codes)
+            recode_bins(one, finest, out[-1], codes)
         else:
             one.encode(column, codes)
 

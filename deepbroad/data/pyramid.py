@@ -7,8 +7,8 @@ as well, cut in the middle and in the quarters of their bins: a sum of them is n
 one place as at another, and a threshold is nowhere far from a cut. No label is looked at, so that
 an attribute which matters only together with others keeps its bins.
 
-One column more is for cuts where the class changes, chosen among those of the finest level once it
-is known which rows may be looked at (`deepbroad.engine.sharpening`); until then it has none.
+Two columns more are for cuts where the class changes, chosen among those of the finest level once
+it is known which rows may be looked at (`deepbroad.engine.sharpening`); until then they have none.
 """
 
 from functools import cache
@@ -30,7 +30,7 @@ TIE = 1e-9
 class Place(NamedTuple):
     """Which bins a code column has: those of a level, shifted by so many quarters of a bin.
 
-    Two are others: `SHARP` and `JOINT`.
+    Three are others: `SHARP`, `WITHIN` and `JOINT`.
     """
 
     level: int
@@ -44,6 +44,9 @@ class Place(NamedTuple):
 
 # Cuts where the class changes.
 SHARP = Place(0, 0)
+# These, and cuts where it changes within the values of another attribute: for tuples.
+WITHIN = Place(0, 1)
+BY_CLASS = (SHARP, WITHIN)
 # These and those of `JOINT_LEVEL`: no term has them, but the effects of pairs are told by them.
 JOINT = Place(JOINT_LEVEL, 4)
 
@@ -52,16 +55,16 @@ JOINT = Place(JOINT_LEVEL, 4)
 def list_places(levels: int) -> tuple[Place, ...]:
     """Return what the code columns of a number of so many levels are, in order.
 
-    But for `SHARP`, whose cuts are among those of `JOINT` and of the last column, the cuts of all
-    columns before the unshifted one of a level are among the cuts of that one.
+    But for `BY_CLASS`, whose cuts are among those of `JOINT` and of the last column, the cuts of
+    all columns before the unshifted one of a level are among the cuts of that one.
 
     Examples
     --------
     >>> [tuple(place) for place in list_places(3)]
-    [(0, 0), (1, 0), (1, 2), (2, 0), (1, 1), (1, 3), (2, 2), (3, 0)]
+    [(0, 0), (0, 1), (1, 0), (1, 2), (2, 0), (1, 1), (1, 3), (2, 2), (3, 0)]
     """
     # A single cut is where it is.
-    found: list[Place] = [SHARP] if levels > 1 else []
+    found: list[Place] = [*BY_CLASS] if levels > 1 else []
     for level in range(1, levels + 1):
         if 2 < level <= SHIFTED_LEVELS:
             found += [Place(level - 2, 1), Place(level - 2, 3)]
@@ -92,7 +95,7 @@ def nested_cuts(
     Levels end where no bin can be cut any more. All cuts of a level are in the next; those of its
     bins shifted by a half are where the next level cuts them, and those of bins shifted by one or
     three quarters where the level after it cuts the lower or upper halves. Where no bin can be cut
-    so, the bins are not shifted. `SHARP` has no cuts.
+    so, the bins are not shifted. Those `BY_CLASS` have no cuts.
 
     Parameters
     ----------
@@ -112,7 +115,7 @@ def nested_cuts(
     Examples
     --------
     >>> [cuts.tolist() for cuts in nested_cuts(np.array([1.0, 2, 3, 4, 5, 6, 7, 8]), levels=2)]
-    [[], [4.5], [2.5, 6.5], [2.5, 4.5, 6.5]]
+    [[], [], [4.5], [2.5, 6.5], [2.5, 4.5, 6.5]]
     """
     return nest_cuts(*_gather(values, weights), levels=levels)
 
@@ -132,7 +135,7 @@ def nest_cuts(distinct: np.ndarray, mass: np.ndarray, *, levels: int) -> list[np
 def _shift(bounds: list[np.ndarray], place: Place) -> np.ndarray:
     """Return where the bins of a code column are cut, given the bounds of each level from 0."""
     level, quarters = place
-    if place == SHARP:
+    if place in BY_CLASS:
         return np.empty(0, np.int64)
     if quarters == 0 or place == JOINT:
         return bounds[level][1:-1]

@@ -149,7 +149,7 @@ class Automatic:
         if self.least > self.depths[0]:
             # At once, and not after the search at lower depths.
             self.search.check_memory(self.least)
-        first = self._try_cuts() if self.search.resolutions.is_sharp.any() else None
+        first = self._try_cuts() if self.search.resolutions.is_sharp().any() else None
         best = self._search_depths(first)
         counted = self._count(best)
         self.is_cut_short |= counted == "time"

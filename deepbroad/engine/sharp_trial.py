@@ -12,9 +12,9 @@ from deepbroad.model.strengths import Strengths
 # Of several folds, those that are held out: the others tell where to cut.
 SHARP_FOLDS = 2
 # Share by which the loss must be lower with cuts by the class. Where that means to hold out fewer
-# rows, it must be by as much as that costs; else they may be a little worse, since single numbers
-# do not show what they gain in tuples (sign).
-WORTH_FOLDS = 0.015
+# rows, it must be by as much as chance makes of them (abalone); else they may be a little worse,
+# since single numbers do not show what they gain in tuples (sign).
+WORTH_FOLDS = 0.01
 WORTH_CUTTING = -0.005
 
 

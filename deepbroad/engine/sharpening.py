@@ -2,16 +2,29 @@
 
 Halves and quarters of the rows are near any threshold, but on it only by chance; where a class
 begins at one value of a number, in a tail of it perhaps, no sum of few bins says so. Such values
-are found among the cuts of the finest level, so that codes alone tell them: bins are numbers.
+are found among the cuts of the finest level, so that codes alone tell them: bins are numbers. They
+are looked for in all rows, and within the values of the attributes that tell most.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from deepbroad.data.cuts import mdl_cuts
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.source import BLOCK_ROWS, ArraySource, Block, Source
+from deepbroad.engine.guides import (
+    add_tables,
+    choose_guides,
+    count_guides,
+    count_within,
+    fits_room,
+    list_guides,
+    list_pairs,
+    measure_information,
+    place_bins,
+)
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.resolutions import Resolutions
 
@@ -19,6 +32,26 @@ from deepbroad.model.resolutions import Resolutions
 Counts = dict[int, np.ndarray]
 # In no more rows than these, what looks like a step is chance.
 SHARP_ROWS = 1_000
+# Steps of a number up to which those within guides come to its own: tables of pairs with many bins
+# by the class, and the weak strengths of few, over-fit (segment, thyroid).
+MOST_STEPS = 6
+# Share of the finest bins that lie between two steps at least.
+NEAR = 0.01
+
+
+class Steps(NamedTuple):
+    """The bins of the finest level at which the class changes, by attribute, ascending.
+
+    Attributes
+    ----------
+    alone : dict from int to ndarray
+        In all rows.
+    within : dict from int to ndarray
+        These, and those at which it does within the values of other attributes.
+    """
+
+    alone: dict[int, np.ndarray]
+    within: dict[int, np.ndarray]
 
 
 def sharpen(
@@ -31,11 +64,10 @@ def sharpen(
     resolutions = Resolutions(source.attributes, source.cardinalities)
     if source.n_weighted <= SHARP_ROWS or resolutions.n_levels == 1:
         return source, encoding
-    counts = source.reduce(count_bins, join=add_counts, threads=threads)
-    steps = find_steps(counts, unit)
-    if not steps:
+    steps = find_all_steps(source, unit, threads)
+    if not steps.alone:
         return source, encoding
-    sharp = encoding.sharpened(steps)
+    sharp = encoding.sharpened(*steps)
     return source.convert(recode_part, sharp, threads=threads), sharp
 
 
@@ -47,17 +79,18 @@ def sharpen_without(rows: ArraySource, held: np.ndarray, threads: Threads) -> Ar
     """
     rest = np.ones(rows.n_rows, bool)
     rest[held] = False
-    steps = find_steps(count_bins(rows.take(np.flatnonzero(rest)), threads))
+    steps = find_all_steps(rows.take(np.flatnonzero(rest)), 1.0, threads)
     resolutions = Resolutions(rows.attributes, rows.cardinalities)
     codes, cardinalities = rows.codes.copy(), rows.cardinalities.copy()
-    for attribute in np.flatnonzero(resolutions.is_sharp).tolist():
-        first, last = resolutions.firsts[attribute], resolutions.firsts[attribute + 1] - 1
-        found = steps.get(attribute, np.empty(0, np.int64))
-        bins = int(resolutions.n_bins[attribute])
-        within = np.searchsorted(found, np.arange(cardinalities[last] + 1), side="right")
-        within[bins:] = len(found) + 1  # missing
-        codes[first] = within[codes[last]]
-        cardinalities[first] = len(found) + 1 + cardinalities[last] - bins
+    for order, found in enumerate(steps, start=1):
+        columns = resolutions.sharp_columns(order)
+        for attribute in np.flatnonzero(resolutions.is_sharp(order)).tolist():
+            column, last = columns[attribute], resolutions.last(attribute)
+            cuts = found.get(attribute, np.empty(0, np.int64))
+            bins = int(resolutions.n_bins[attribute])
+            values = place_bins(cuts, np.arange(cardinalities[last] + 1), bins)
+            codes[column] = values[codes[last]]
+            cardinalities[column] = len(cuts) + 1 + cardinalities[last] - bins
     return ArraySource(
         codes,
         rows.labels,
@@ -67,6 +100,55 @@ def sharpen_without(rows: ArraySource, held: np.ndarray, threads: Threads) -> Ar
         n_given=rows.n_given,
         attributes=rows.attributes,
     )
+
+
+def find_all_steps(source: Source, unit: float, threads: Threads) -> Steps:
+    """Return the bins at which the class changes, in all rows and within the values of guides.
+
+    A row weighs about `unit`.
+    """
+    alone = find_steps(source.reduce(count_bins, join=add_counts, threads=threads), unit)
+    return Steps(alone, add_within(source, alone, unit, threads) if alone else alone)
+
+
+def add_within(
+    source: Source, alone: dict[int, np.ndarray], unit: float, threads: Threads
+) -> dict[int, np.ndarray]:
+    """Return steps of all rows, and those that are within the values of the most telling guides."""
+    resolutions = Resolutions(source.attributes, source.cardinalities)
+    guides = list_guides(resolutions, alone)
+    tables = source.reduce(count_guides, guides, join=add_tables, threads=threads)
+    guides = choose_guides([table / unit for table in tables], guides)
+    while guides and not fits_room(resolutions, guides, source.n_classes):
+        guides.pop()
+    tables = source.reduce(count_within, guides, join=add_tables, threads=threads)
+    ranked: dict[int, list[tuple[float, int]]] = {}
+    for (attribute, _), table in zip(list_pairs(resolutions, guides), tables, strict=True):
+        for counts in table / unit:
+            ranked.setdefault(attribute, []).extend(rank_steps(attribute, counts))
+    within = dict(alone)
+    for attribute, steps in ranked.items():
+        near = NEAR * float(resolutions.n_bins[attribute])
+        filled = fill_up(alone.get(attribute, np.empty(0, np.int64)), steps, near)
+        if len(filled):
+            within[attribute] = filled
+    return within
+
+
+def rank_steps(attribute: int, counts: np.ndarray) -> list[tuple[float, int]]:
+    """Return the bins at which the class changes, each with what it tells by itself."""
+    steps = find_steps({attribute: counts}).get(attribute, np.empty(0, np.int64)).tolist()
+    parts = [np.array([counts[:step].sum(axis=0), counts[step:].sum(axis=0)]) for step in steps]
+    return [(measure_information(two), step) for two, step in zip(parts, steps, strict=True)]
+
+
+def fill_up(steps: np.ndarray, ranked: list[tuple[float, int]], near: float) -> np.ndarray:
+    """Return steps and the most telling others up to `MOST_STEPS`, none so near to one before."""
+    found = steps.tolist()
+    for _, step in sorted(ranked, reverse=True):
+        if len(found) < MOST_STEPS and all(abs(step - other) > near for other in found):
+            found.append(step)
+    return np.sort(np.array(found, np.int64))
 
 
 def count_bins(part: ArraySource, threads: Threads) -> Counts:
@@ -82,7 +164,7 @@ def count_bins(part: ArraySource, threads: Threads) -> Counts:
         labels = block.labels.astype(np.int64)
 
         def count(attribute: int, block: Block = block, labels: np.ndarray = labels) -> None:
-            codes = block.codes[resolutions.firsts[attribute + 1] - 1]
+            codes = block.codes[resolutions.last(attribute)]
             cells = codes * np.int64(n_classes) + labels
             counts = np.bincount(cells, block.weights, found[attribute].size)
             # Missing comes after all bins.

@@ -175,10 +175,11 @@ class DBLClassifier(ChosenTerms):
     lowers the held-out loss by 1 %.
 
     In more than 1,000 rows, with ``bins="auto"``, numbers have one set of bins more, cut where the
-    class changes (minimum description length, among the cuts of their finest bins). The choice
-    finds such cuts on rows that it does not hold out, compares models of single attributes with and
-    without them, and goes on with the better (`selection_["by_class"]`); what it chose is then
-    fitted with cuts by all rows.
+    class changes (minimum description length, among the cuts of their finest bins); in tuples,
+    those with fewer than six such cuts also have some where it changes within the values of the
+    three attributes that tell most. The choice finds such cuts on rows that it does not hold out,
+    compares models of single attributes with and without them, and goes on with the better
+    (`selection_["by_class"]`); what it chose is then fitted with cuts by all rows.
 
     In more than 3,000 rows, where pairs pay, tilings are tried before all triples are: of the six
     attributes that tell most (seven in more than 100,000 rows), each triple with two numbers or

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.pyramid import BY_CLASS, WITHIN
 from deepbroad.engine.choice import Choice
 from deepbroad.engine.strength_search import Trial
 
@@ -34,9 +35,9 @@ def describe_choice(choice: Choice, encoding: Encoding, joined: list[list[str]])
 def _describe_cuts(encoding: Encoding) -> dict[str, list[str]]:
     """Return the names of bins by the class, for each number that has more than one."""
     return {
-        name: columns[0].names()  # the first of several has them
+        name: columns[BY_CLASS.index(WITHIN)].names()
         for name, columns in zip(encoding.names, encoding.owned, strict=True)
-        if len(columns) > 1 and columns[0].n_values > 1
+        if len(columns) > 1 and columns[BY_CLASS.index(WITHIN)].n_values > 1
     }
 
 

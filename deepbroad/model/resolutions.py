@@ -7,7 +7,7 @@ from math import comb, floor, log2
 
 import numpy as np
 
-from deepbroad.data.pyramid import JOINT, SHARP, Place, count_levels, list_places
+from deepbroad.data.pyramid import BY_CLASS, JOINT, SHARP, WITHIN, Place, count_levels, list_places
 from deepbroad.model.generative import partition_weights
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 from deepbroad.model.tiling import list_shifts, tiling_level
@@ -66,6 +66,10 @@ class Resolutions:
         starts = np.flatnonzero(np.diff(self.attributes, prepend=-1))
         return np.append(starts, len(self.attributes))
 
+    def last(self, attribute: int) -> int:
+        """Return the last code column of an attribute: a number's finest, or a category's only."""
+        return int(self.firsts[attribute + 1]) - 1
+
     @property
     def n_attributes(self) -> int:
         """How many attributes there are."""
@@ -86,26 +90,26 @@ class Resolutions:
         """Which attributes have a code of missing, (a,), as far as numbers of several levels go."""
         many = self.levels > 1
         # Level 1, after the cuts by the class, has two bins.
-        return many & (self.cardinalities[self.firsts[:-1] + many] > 2)
+        return many & (self.cardinalities[self.firsts[:-1] + len(BY_CLASS) * many] > 2)
 
     @property
     def n_bins(self) -> np.ndarray:
         """How many bins the finest level of each number of several levels has, (a,)."""
         return self.cardinalities[self.firsts[1:] - 1] - self._has_missing
 
-    @cached_property
-    def is_sharp(self) -> np.ndarray:
-        """Which attributes have cuts by the class, (a,)."""
-        has_cuts = self.cardinalities[self.firsts[:-1]] > 1 + self._has_missing
-        return (self.levels > 1) & has_cuts
+    def is_sharp(self, order: int = 1) -> np.ndarray:
+        """Return which attributes have cuts by the class, for tuples of an order, (a,)."""
+        many = self.levels > 1
+        columns = self.firsts[:-1] + BY_CLASS.index(_by_class(order)) * many
+        return many & (self.cardinalities[columns] > 1 + self._has_missing)
 
-    @property
-    def sharp_columns(self) -> np.ndarray:
-        """The code column of each attribute with cuts by the class, (a,).
+    def sharp_columns(self, order: int = 1) -> np.ndarray:
+        """Return the code column of each attribute with cuts by the class, for an order, (a,).
 
         An attribute that has none, and is no category, has its quarters.
         """
-        return np.where(self.is_sharp, self.firsts[:-1], self.columns_at(WITHOUT_SHARP))
+        columns = self.firsts[:-1] + BY_CLASS.index(_by_class(order))
+        return np.where(self.is_sharp(order), columns, self.columns_at(WITHOUT_SHARP))
 
     def columns_at(self, level: int, quarters: int = 0) -> np.ndarray:
         """Return the code column of each attribute at a level from 1, (a,).
@@ -136,11 +140,14 @@ class Resolutions:
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
         counts = [comb(self.n_attributes, order) for order in range(1, len(levels) + 1)]
-        sharp = bool(self.by_class and self.is_sharp.any())
         return sum(
-            count * (len(self._places(order, most, count)) + sharp)
+            count * (len(self._places(order, most, count)) + self._has_sharp(order))
             for order, (most, count) in enumerate(zip(levels, counts, strict=True), start=1)
         )
+
+    def _has_sharp(self, order: int) -> bool:
+        """Tell whether tuples of an order may have cuts by the class."""
+        return self.by_class and bool(self.is_sharp(order).any())
 
     def tuples(
         self, order: int, levels: int, among: np.ndarray | None = None
@@ -159,9 +166,9 @@ class Resolutions:
         found, at = [], []
         values = np.where(self.levels > 1, 0, self.cardinalities[self.firsts[:-1]])
         is_wide = (values > MAX_SHIFTED_VALUES)[among].any(axis=1)
-        is_sharp = (self.is_sharp & self.by_class)[among].any(axis=1)
+        is_sharp = (self.is_sharp(order) & self.by_class)[among].any(axis=1)
         for place in [*sorted(self._places(order, levels, len(among))), SHARP]:
-            columns = self.sharp_columns if place == SHARP else self.columns_at(*place)
+            columns = self.sharp_columns(order) if place == SHARP else self.columns_at(*place)
             members = columns[among]
             kept = (self.cardinalities[members] > 1).all(axis=1)
             if place.quarters:
@@ -260,9 +267,14 @@ class LevelledTerms:
         return weights / (np.unique(orders).size * partition_weights(self.terms))
 
 
+def _by_class(order: int) -> Place:
+    """Return which cuts by the class tuples of an order have."""
+    return SHARP if order == 1 else WITHIN
+
+
 def _list_shifted(levels: int) -> list[Place]:
     """Return the levels of so many, and those that are shifted."""
-    return [place for place in list_places(levels) if place not in (SHARP, JOINT)]
+    return [place for place in list_places(levels) if place not in (*BY_CLASS, JOINT)]
 
 
 def choose_levels(n_rows: float, depth: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deepbroad.data.code_column import NumberColumn
 from deepbroad.data.encoding import Encoding
-from deepbroad.data.pyramid import JOINT, SHARP, count_levels, list_places
+from deepbroad.data.pyramid import BY_CLASS, JOINT, SHARP, WITHIN, count_levels, list_places
 from deepbroad.data.table import read_table
 
 LAW = settings(deadline=None, derandomize=True, max_examples=40)
@@ -46,7 +46,10 @@ def cuts_of(encoding, column):
 
 @st.composite
 def sharp_encodings(draw):
-    """Draw a table, its encoding and codes, steps of some numbers, and the sharper encoding."""
+    """Draw a table, its encoding and codes, steps of some numbers, and the sharper encoding.
+
+    Steps are those in all rows, and these with those within the values of others.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     X = draw_table(
         rng,
@@ -55,26 +58,30 @@ def sharp_encodings(draw):
         draw(st.sampled_from([0.0, 0.2])),
     )
     encoding, codes = fit(X, draw(st.integers(1, 8)))
-    steps = {}
+    alone, within = {}, {}
     for attribute in range(4):
         own = columns_of(encoding, attribute)
         finest = encoding.columns[max(own.values())]
         if SHARP in own and draw(st.booleans()):
             bins = st.integers(1, len(finest.cuts))
-            found = draw(st.sets(bins, min_size=1, max_size=4))
-            steps[attribute] = np.array(sorted(found))
-    return X, encoding, codes, steps, encoding.sharpened(steps)
+            found, more = draw(st.sets(bins, max_size=4)), draw(st.sets(bins, max_size=3))
+            if found:
+                alone[attribute] = np.array(sorted(found))
+            if found | more:
+                within[attribute] = np.array(sorted(found | more))
+    return X, encoding, codes, (alone, within), encoding.sharpened(alone, within)
 
 
 @LAW
 @given(sharp_encodings())
-def test_the_first_column_is_cut_at_the_steps_and_one_at_these_and_level_five(case):
-    _, encoding, _, steps, sharp = case
+def test_the_first_columns_are_cut_at_the_steps_and_one_at_these_and_level_five(case):
+    _, encoding, _, (alone, within), sharp = case
     before = encoding.to_dict()
     for attribute in range(4):
         for place, column in columns_of(encoding, attribute).items():
             old, new = encoding.columns[column], sharp.columns[column]
-            if attribute not in steps or place not in (SHARP, JOINT):
+            steps = alone if place == SHARP else within
+            if attribute not in steps or place not in (*BY_CLASS, JOINT):
                 assert new.to_dict() == old.to_dict()
                 continue
             finest = cuts_of(encoding, max(columns_of(encoding, attribute).values()))
@@ -144,22 +151,25 @@ def test_with_pairs_effects_of_cuts_by_the_class_are_told_by_level_five_and_them
     x = np.arange(256.0)
     x = np.append(x, np.nan) if missing else x
     encoding, _ = fit(x[:, None], 8)
-    sharp = encoding.sharpened({0: np.array([250, 251])})
+    alone, within = {0: np.array([250, 251])}, {0: np.array([9, 250, 251])}
+    sharp = encoding.sharpened(alone, within)
     own = columns_of(sharp, 0)
+    assert sharp.cardinalities[own[WITHIN]] == 4 + missing
     assert sharp.cardinalities[own[SHARP]] == 3 + missing
     assert sharp.value_names(own[SHARP]) == (
         ["< 249.5", "[249.5, 250.5)", ">= 250.5"] + ["missing"] * missing
     )
-    assert sharp.cardinalities[own[JOINT]] == 32 + 2 + missing
+    assert sharp.cardinalities[own[JOINT]] == 32 + 3 + missing
     joint, finest = own[JOINT], own[8, 0]
     assert sharp.finest_of([own[SHARP]]) == own[SHARP]
     for level in range(1, 6):
         assert sharp.finest_of([own[SHARP], own[level, 0]]) == joint
+        assert sharp.finest_of([own[WITHIN], own[level, 0]]) == joint
         assert sharp.finest_of([own[level, 0]]) == own[level, 0]
     for place in [(6, 0), (7, 0), (8, 0)]:
         assert sharp.finest_of([own[SHARP], own[place]]) == finest
     # A step that level 5 has needs no column beside it.
-    other = encoding.sharpened({0: np.array([248])})
+    other = encoding.sharpened({0: np.array([248])}, {0: np.array([248])})
     assert other.finest_of([own[SHARP], own[5, 0]]) == own[5, 0]
     assert other.cardinalities[own[JOINT]] == 32 + missing
 
@@ -167,7 +177,7 @@ def test_with_pairs_effects_of_cuts_by_the_class_are_told_by_level_five_and_them
 def test_without_steps_an_encoding_stays_as_it_is():
     encoding, codes = fit(draw_table(np.random.default_rng(0), 100, 60, 0.1), 6)
     before = codes.copy()
-    same = encoding.sharpened({})
+    same = encoding.sharpened({}, {})
     assert same.to_dict() == encoding.to_dict()
     same.recode(codes)
     np.testing.assert_array_equal(codes, before)
@@ -176,7 +186,7 @@ def test_without_steps_an_encoding_stays_as_it_is():
 def test_rows_of_no_weight_may_have_codes_that_no_bin_has():
     x = np.append(np.arange(64.0), np.nan)[:, None]
     encoding, codes = fit(x, 4, np.append(np.ones(64), 0.0))
-    sharp = encoding.sharpened({0: np.array([3])})
+    sharp = encoding.sharpened({0: np.array([3])}, {0: np.array([3])})
     sharp.recode(codes)
     assert sharp.cardinalities[0] == 2
     assert codes[0].tolist() == [0] * 12 + [1] * 52 + [2]

@@ -53,7 +53,7 @@ def draw_nested(seed, *, rows=50, n_classes=3, weighted=False, n_attributes=3):
         finest = rng.integers(size, size=rows)
         scores += pull[attribute, finest]
         # No cuts by the class.
-        sharp = [cut(size, [])] if coarser else []
+        sharp = [cut(size, [])] * 2 if coarser else []
         for bins in [*sharp, *coarser, np.arange(size)]:
             codes.append(bins[finest])
             attributes.append(attribute)

@@ -24,7 +24,7 @@ def sharp_rows(X, labels):
     """Return rows with cuts by the class."""
     encoding, source = encode(X, labels)
     source, _ = sharpen(source, encoding, 1.0, ONE)
-    assert Resolutions(source.attributes, source.cardinalities).is_sharp.any()
+    assert Resolutions(source.attributes, source.cardinalities).is_sharp().any()
     return source
 
 
@@ -44,10 +44,10 @@ def search_of(source):
     ).search
 
 
-def informed_columns(source):
+def informed_columns(source, order=1):
     """Return the code columns for cuts by the class of the attributes that have some."""
     resolutions = Resolutions(source.attributes, source.cardinalities)
-    return set(resolutions.firsts[:-1][resolutions.is_sharp].tolist())
+    return set(resolutions.sharp_columns(order)[resolutions.is_sharp(order)].tolist())
 
 
 def used_columns(levelled):
@@ -135,7 +135,7 @@ def test_the_trial_is_of_the_depth_that_comes_first():
     assert [found.trial.depth for found in trial.tried] == [2, 2]
     assert trial.search.by_class
     pairs = [columns for columns in tuples_of(trial.found) if len(columns) == 2]
-    informed = informed_columns(search.source)
+    informed = informed_columns(search.source, 2)
     assert any(set(columns) & informed for columns in pairs)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deepbroad.data import source as source_module
 from deepbroad.data.cuts import mdl_cuts
-from deepbroad.data.pyramid import JOINT, SHARP, count_levels, list_places
+from deepbroad.data.pyramid import JOINT, SHARP, WITHIN, count_levels, list_places
 from deepbroad.data.source import ArraySource
 from deepbroad.data.table import read_table
 from deepbroad.engine import sharpening
@@ -18,6 +18,7 @@ from deepbroad.engine.sharpening import (
     SHARP_ROWS,
     add_counts,
     count_bins,
+    find_all_steps,
     find_steps,
     sharpen,
     sharpen_without,
@@ -253,16 +254,20 @@ def test_codes_are_those_that_the_encoding_gives_the_table(seed, unit):
     if weights is not None:
         np.testing.assert_array_equal(found.weights, weights)
     counts = naive_counts(X, labels, np.ones(1500) if unit is None else weights, encoding, 3)
-    steps = find_steps(counts, unit or 1.0)
-    assert sharp.to_dict() == encoding.sharpened(steps).to_dict()
+    steps = find_all_steps(source, unit or 1.0, ONE)
+    assert_same_steps(steps.alone, find_steps(counts, unit or 1.0))
+    assert sharp.to_dict() == encoding.sharpened(*steps).to_dict()
     for attribute, own in numbers_of(source).items():
         places = places_of(source, attribute)
         by_class = set(sharp.columns[places[SHARP]].cuts)
         assert by_class <= set(sharp.columns[own[-1]].cuts)
-        assert bool(by_class) == (attribute in steps)
+        assert bool(by_class) == (attribute in steps.alone)
+        within = set(sharp.columns[places[WITHIN]].cuts)
+        assert by_class <= within
+        assert bool(within) == (attribute in steps.within)
         if JOINT in places:
             level_five = set(sharp.columns[places[5, 0]].cuts)
-            assert set(sharp.columns[places[JOINT]].cuts) == by_class | level_five
+            assert set(sharp.columns[places[JOINT]].cuts) == within | level_five
     assert JOINT in places_of(source, 0)
 
 
@@ -376,17 +381,20 @@ def test_codes_are_those_of_cuts_by_the_other_rows(seed, share):
     rng = np.random.default_rng(seed)
     held = rng.choice(1500, int(share * 1500), replace=False)
     rest = np.setdiff1d(np.arange(1500), held)
-    steps = find_steps(count_bins(source.take(rest), ONE))
-    expected, other = source.codes.copy(), encoding.sharpened(steps)
+    steps = find_all_steps(source.take(rest), 1.0, ONE)
+    expected, other = source.codes.copy(), encoding.sharpened(*steps)
     other.recode(expected)
     found = sharpen_without(source, held, ONE)
-    is_sharp = Resolutions(source.attributes, source.cardinalities).is_sharp
-    for attribute, own in numbers_of(source).items():
-        if is_sharp[attribute]:
-            np.testing.assert_array_equal(found.codes[own[0]], expected[own[0]])
-            assert found.cardinalities[own[0]] == other.cardinalities[own[0]]
-    first = [own[0] for attribute, own in numbers_of(source).items() if is_sharp[attribute]]
-    rest = np.setdiff1d(np.arange(len(before)), first)
+    resolutions = Resolutions(source.attributes, source.cardinalities)
+    informed = [
+        own[order - 1]
+        for order in (1, 2)
+        for attribute, own in numbers_of(source).items()
+        if resolutions.is_sharp(order)[attribute]
+    ]
+    np.testing.assert_array_equal(found.codes[informed], expected[informed])
+    np.testing.assert_array_equal(found.cardinalities[informed], other.cardinalities[informed])
+    rest = np.setdiff1d(np.arange(len(before)), informed)
     np.testing.assert_array_equal(found.codes[rest], before[rest])
     np.testing.assert_array_equal(found.cardinalities[rest], source.cardinalities[rest])
     np.testing.assert_array_equal(source.codes, before)
@@ -416,7 +424,7 @@ def test_few_rows_may_be_held_out_of_any_number(monkeypatch):
     monkeypatch.setattr(sharpening, "SHARP_ROWS", 50)
     _, source = draw_sharp(8, 300)
     found = sharpen_without(source, np.arange(299), ONE)
-    is_sharp = Resolutions(source.attributes, source.cardinalities).is_sharp
-    assert is_sharp.any()
+    assert Resolutions(source.attributes, source.cardinalities).is_sharp().any()
     # One row tells nothing.
-    assert not Resolutions(found.attributes, found.cardinalities).is_sharp.any()
+    for order in (1, 2):
+        assert not Resolutions(found.attributes, found.cardinalities).is_sharp(order).any()

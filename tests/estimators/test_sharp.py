@@ -11,7 +11,7 @@ import pytest
 
 import deepbroad
 from deepbroad import DBLClassifier
-from deepbroad.data.pyramid import JOINT, SHARP, list_places
+from deepbroad.data.pyramid import JOINT, SHARP, WITHIN, list_places
 from deepbroad.engine import depth_search
 from deepbroad.engine.automatic import Automatic
 from tests.estimators.test_automatic import place
@@ -44,7 +44,7 @@ def model(table):
 
 def cuts_by_class(model):
     """Return how many cuts by the class each attribute has."""
-    return [len(own[0].cuts) if len(own) > 1 else 0 for own in model._encoding.owned]
+    return [len(own[1].cuts) if len(own) > 1 else 0 for own in model._encoding.owned]
 
 
 def strange_rows(rows=300):
@@ -123,8 +123,9 @@ def test_a_thousand_rows_have_none():
 def test_the_columns_are_those_of_the_bins_and_of_both_together(model):
     owned = model._encoding.owned[2]
     columns = dict(zip(list_places(8), owned, strict=True))
-    by_class, joint = (set(columns[place].cuts) for place in (SHARP, JOINT))
-    assert by_class
+    alone, by_class, joint = (set(columns[place].cuts) for place in (SHARP, WITHIN, JOINT))
+    assert alone
+    assert alone <= by_class
     assert joint == by_class | set(columns[5, 0].cuts)
     assert joint <= set(owned[-1].cuts)
 
