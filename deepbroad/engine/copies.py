@@ -17,6 +17,9 @@ FEW = 0.1
 DOUBT = 3.0
 # Of the rows that are repeated, share that have relatives unless they are copies.
 RELATED = 0.5
+# Share of the different rows that come once, unless there are so few of them that all must come
+# again (the indicators of one category).
+SINGLE = 0.1
 # Repeated rows that are too few to tell, and rows that are too many to look for relatives of.
 TOO_FEW, TOO_MANY = 10, 100_000
 
@@ -50,23 +53,28 @@ def is_unlikely(times: np.ndarray) -> bool:
 def are_strangers(source: ArraySource, identical: Identical, times: np.ndarray) -> bool:
     """Tell whether most rows that come several times have no relatives.
 
-    A relative is of the same class and the same in all attributes but one. Where rows are the same
-    by chance, many are nearly the same.
+    A relative is of the same class and the same in all attributes but one, or the same in all but
+    of another class. Where rows are the same by chance, many are nearly the same.
     """
     repeated = times > 1
     if np.count_nonzero(repeated) < TOO_FEW or source.n_rows > TOO_MANY:
         return False
+    if 1.0 - repeated.mean() < SINGLE:
+        return False
     rows = source.take(identical.first)
     attributes = np.unique(rows.attributes)
-    keys = draw_keys(rows.n_classes, rows.labels, 0)
+    of_class = draw_keys(rows.n_classes, rows.labels, 0)
+    keys = of_class + sum(key_attribute(rows, attribute) for attribute in attributes)
+    related = is_shared(keys - of_class)
     for attribute in attributes:
-        keys += key_attribute(rows, attribute)
-    related = np.zeros(rows.n_rows, bool)
-    for attribute in attributes:
-        others = keys - key_attribute(rows, attribute)
-        _, kin, sizes = np.unique(others, return_inverse=True, return_counts=True)
-        related |= sizes[kin] > 1
+        related |= is_shared(keys - key_attribute(rows, attribute))
     return bool(related[repeated].mean() < RELATED)
+
+
+def is_shared(keys: np.ndarray) -> np.ndarray:
+    """Return which rows have the key of another one."""
+    _, which, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    return sizes[which] > 1
 
 
 def key_attribute(rows: ArraySource, attribute: int) -> np.ndarray:

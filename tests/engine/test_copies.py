@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine import automatic, refinement
-from deepbroad.engine.copies import FEW, RELATED, TOO_FEW, are_strangers, is_unlikely, merge_copies
+from deepbroad.engine.copies import (
+    FEW,
+    RELATED,
+    SINGLE,
+    TOO_FEW,
+    are_strangers,
+    is_unlikely,
+    merge_copies,
+)
 from deepbroad.engine.merging import find_identical
 from deepbroad.kernels.threads import Threads
 from tests.engine.choices import FAMILY, choose, main_effects, source_of
@@ -85,19 +93,19 @@ def test_a_table_several_times_over_is_unlikely_whatever_it_holds(seed, cells, t
 
 
 def naive_relatives(source):
-    """Return the share of repeated rows with another that differs in one attribute alone."""
+    """Return the share of repeated rows with another that differs in one attribute or the class."""
     rows = [tuple(row) for row in np.vstack([source.codes, source.labels]).T.tolist()]
     counts = Counter(rows)
     attributes = source.attributes
 
     def differ(one, other):
-        if one[-1] != other[-1]:
-            return 2
-        return len({attributes[c] for c in range(len(one) - 1) if one[c] != other[c]})
+        in_class = one[-1] != other[-1]
+        return in_class + len({attributes[c] for c in range(len(one) - 1) if one[c] != other[c]})
 
     repeated = [row for row, count in counts.items() if count > 1]
     related = [any(differ(row, other) == 1 for other in counts) for row in repeated]
-    return len(repeated), np.mean(related) if related else 0.0
+    single = 1 - len(repeated) / len(counts)
+    return len(repeated), single, np.mean(related) if related else 0.0
 
 
 @given(
@@ -112,8 +120,8 @@ def test_strangers_are_those_without_relatives(seed, attributes, values, rows, s
         ArraySource(plain.codes, plain.labels, 3, plain.cardinalities, attributes=owners), 2 * rows
     )
     identical = find_identical(source)
-    repeated, share = naive_relatives(source)
-    expected = repeated >= TOO_FEW and share < RELATED
+    repeated, single, share = naive_relatives(source)
+    expected = repeated >= TOO_FEW and single >= SINGLE and share < RELATED
     assert are_strangers(source, identical, np.bincount(identical.numbers)) == expected
 
 
@@ -139,10 +147,19 @@ def test_copies_are_one_row_of_their_weight(copied):
     assert dict(zip(rows, merged.weights, strict=True)) == expected
 
 
+def indicators(rows=4000, values=12, seed=0):
+    """Return the indicators of one category: rows of two values differ in two columns."""
+    rng = np.random.default_rng(seed)
+    category = rng.integers(values, size=rows)
+    return source_of(
+        np.eye(values, dtype=int)[category].T, (category + rng.integers(4, size=rows)) // 8
+    )
+
+
 @pytest.mark.parametrize(
     "source",
-    [wide(), every_combination(), main_effects(), draw(every_combination(), 200)],
-    ids=["none", "combinations", "dense", "drawn"],
+    [wide(), every_combination(), main_effects(), draw(every_combination(), 200), indicators()],
+    ids=["none", "combinations", "dense", "drawn", "indicators"],
 )
 def test_rows_that_are_the_same_by_chance_stay(source):
     assert merge_copies(source) is source
