@@ -17,9 +17,9 @@ FEW = 0.1
 DOUBT = 3.0
 # Of the rows that are repeated, share that have relatives unless they are copies.
 RELATED = 0.5
-# Share of the different rows that come once, unless there are so few of them that all must come
-# again (the indicators of one category).
-SINGLE = 0.1
+# Of no more different rows than these, the share that come once, unless there are so few that all
+# must come again (the indicators of one category).
+FEW_ROWS, SINGLE = 200, 0.1
 # Repeated rows that are too few to tell, and rows that are too many to look for relatives of.
 TOO_FEW, TOO_MANY = 10, 100_000
 
@@ -59,7 +59,7 @@ def are_strangers(source: ArraySource, identical: Identical, times: np.ndarray) 
     repeated = times > 1
     if np.count_nonzero(repeated) < TOO_FEW or source.n_rows > TOO_MANY:
         return False
-    if 1.0 - repeated.mean() < SINGLE:
+    if len(times) <= FEW_ROWS and 1.0 - repeated.mean() < SINGLE:
         return False
     rows = source.take(identical.first)
     attributes = np.unique(rows.attributes)

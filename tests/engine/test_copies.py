@@ -11,6 +11,7 @@ from deepbroad.data.source import ArraySource
 from deepbroad.engine import automatic, refinement
 from deepbroad.engine.copies import (
     FEW,
+    FEW_ROWS,
     RELATED,
     SINGLE,
     TOO_FEW,
@@ -104,7 +105,7 @@ def naive_relatives(source):
 
     repeated = [row for row, count in counts.items() if count > 1]
     related = [any(differ(row, other) == 1 for other in counts) for row in repeated]
-    single = 1 - len(repeated) / len(counts)
+    single = 1 - len(repeated) / len(counts) if len(counts) <= FEW_ROWS else 1.0
     return len(repeated), single, np.mean(related) if related else 0.0
 
 
@@ -134,10 +135,11 @@ def test_strangers_are_those_without_relatives(seed, attributes, values, rows, s
         repeat(wide(), 2),
         repeat(wide(), np.where(wide().labels == 1, 5, 1)),
         draw(wide(), 600),
+        draw(wide(), 2400),
         repeat(every_combination(), 3),
         repeat(wide(), 1 + (np.arange(300) % 4 == 0)),
     ],
-    ids=["twice", "balanced", "drawn", "combinations", "a quarter"],
+    ids=["twice", "balanced", "drawn", "drawn often", "combinations", "a quarter"],
 )
 def test_copies_are_one_row_of_their_weight(copied):
     merged = merge_copies(copied)
