@@ -371,6 +371,7 @@ def test_keys_are_checked(whole, path, keys):
         np.array([[0, 3], [1, 3], [2, 3]], np.uint8),  # not as deep as it says
         np.array([[0, 1], [0, 2]], np.uint8),  # fewer cells than the arrays have
         np.array([[0, 1], [0, 2], [1, 2]], np.int64),
+        np.array([[0, 1, 2], [0, 2, 3], [1, 2, 3]], np.uint8),  # deeper than it says
         np.empty((0, 2), np.uint8),
         np.empty((3, 0), np.uint8),
     ],

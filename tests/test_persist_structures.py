@@ -1,11 +1,15 @@
 """Models of structures come out of files as they went in."""
 
+import json
+
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import deepbroad
 from deepbroad import AnJEClassifier, KDBClassifier, ModelFileError
+from deepbroad.persist.container import Stamp, pack_file, unpack_file
 from tests.estimators.tables import STRUCTURED
 from tests.test_persist import assert_same, mixed_table, reload
 
@@ -41,7 +45,14 @@ def test_terms_that_are_no_structure_are_refused(tmp_path):
     X = X[["color", "count", "on"]]
     model = KDBClassifier().fit(X, y)
     model._scorer = AnJEClassifier(n=2).fit(X, y)._scorer
-    path = tmp_path / "model.dbl"
-    deepbroad.save(model, path)
-    with pytest.raises(ModelFileError, match="not those of columns and their parents"):
+    wanted = "not those of columns and their parents"
+    with pytest.raises(ModelFileError, match=f"does not load again: .*{wanted}"):
+        deepbroad.save(model, tmp_path / "model.dbl")
+    path = tmp_path / "pairs.dbl"
+    deepbroad.save(AnJEClassifier(n=2).fit(X, y), path)
+    _, tensors = unpack_file(path.read_bytes(), version="")
+    text = json.dumps({**json.loads(tensors["json"].tobytes()), "parameters": {}})
+    tensors["json"] = np.frombuffer(text.encode(), np.uint8)
+    path.write_bytes(pack_file(Stamp("0", "KDBClassifier"), tensors))
+    with pytest.raises(ModelFileError, match=wanted):
         deepbroad.load(path)

@@ -114,14 +114,24 @@ def parse_json(text: bytes) -> Any:
         raise DamagedFile(f"its description is damaged ({error!s:.80})") from None
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part."""
+def write_atomically(
+    path: Path,
+    write: Callable[[BinaryIO], object],
+    check: Callable[[Path], object] | None = None,
+) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never a part.
+
+    `check` is given the path of the new file before that takes the place of the old one. If it
+    raises an error, the old file stays.
+    """
     beside = path.with_name(f".{path.name:.80}.{secrets.token_hex(4)}.tmp")
     try:
         with beside.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
+        if check is not None:
+            check(beside)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)

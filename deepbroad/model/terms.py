@@ -129,7 +129,11 @@ class Terms(FieldsOnly):
 
 
 def stack_tuples(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return tuples of several orders, (m, order) each, as the members of one set of terms."""
+    """Return tuples of several orders, (m, order) each, as the members of one set of terms.
+
+    They are as wide as the deepest tuple that there is, not as an order that has none.
+    """
+    parts = [part for part in parts if len(part)]
     depth = max(part.shape[1] for part in parts)
     return np.concatenate(
         [np.pad(part, ((0, 0), (0, depth - part.shape[1])), constant_values=NONE) for part in parts]

@@ -89,7 +89,7 @@ def _find_shared(
 def _matches(values: np.ndarray, common: np.ndarray, which: np.ndarray) -> np.ndarray:
     """Tell which rows of `values` are bit for bit their row of `common`."""
     same = np.ones(len(values), bool)
-    for column, wanted in zip(_bits(values).T, _bits(common).T, strict=True):
+    for column, wanted in zip(as_bits(values).T, as_bits(common).T, strict=True):
         same &= column == wanted[which]
     return same
 
@@ -115,7 +115,7 @@ def _pack_values(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         # AnJE's scores are a multiple of the scale, so that the same codes serve them.
         of_scores = np.zeros(len(levels), scores.dtype)
         of_scores[codes] = scores
-        if np.array_equal(_bits(of_scores)[codes], _bits(scores)):
+        if np.array_equal(as_bits(of_scores)[codes], as_bits(scores)):
             return packed | {"scores.levels": of_scores}
     elif scale is not None:
         packed["scale"] = scale
@@ -141,7 +141,7 @@ def _unpack_values(
 
 def _find_levels(values: np.ndarray) -> np.ndarray | None:
     """Return the sorted different bit patterns; None if codes for them would save nothing."""
-    bits = _bits(values).ravel()
+    bits = as_bits(values).ravel()
     sample = bits[:: max(1, len(bits) // 65536)]
     if len(bits) == 0 or len(np.unique(sample)) > 0.9 * len(sample):
         return None
@@ -157,13 +157,13 @@ def _find_levels(values: np.ndarray) -> np.ndarray | None:
 def _encode(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Return the position of each value in `levels`."""
     codes = np.empty(values.shape, np.min_scalar_type(len(levels) - 1))
-    flat, bits = codes.reshape(-1), _bits(values).ravel()
+    flat, bits = codes.reshape(-1), as_bits(values).ravel()
     for begin in range(0, len(bits), _CHUNK):
         chunk = slice(begin, begin + _CHUNK)
         flat[chunk] = np.searchsorted(levels, bits[chunk])
     return codes
 
 
-def _bits(values: np.ndarray) -> np.ndarray:
+def as_bits(values: np.ndarray) -> np.ndarray:
     """Return floats as the integers that their bits spell, which tell 0 from -0."""
     return values.view(f"u{values.dtype.itemsize}")

@@ -7,6 +7,7 @@ place), the format number, the library's version and the estimator's class.
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,12 +79,12 @@ def unpack_file(data: bytes, *, version: str) -> tuple[Stamp, dict[str, np.ndarr
         raise ModelFileError(f"its arrays are damaged ({error})") from None
 
 
-def write_file(path: Path, data: bytes | bytearray) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part."""
+def write_file(path: Path, data: bytes | bytearray, check: Callable[[Path], object]) -> None:
+    """Write a file that replaces an older one as a whole, once `check` accepts its path."""
     path = Path(os.path.realpath(path))  # a link stays a link
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save a model in.")
-    write_atomically(path, lambda file: file.write(data))
+    write_atomically(path, lambda file: file.write(data), check)
 
 
 def _digest(data: bytes | bytearray) -> bytes:

@@ -3,6 +3,8 @@
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +29,7 @@ from deepbroad.estimators.base import TableClassifier
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.plan import Plan
 from deepbroad.persist import values
-from deepbroad.persist.cells import MAX_GROWTH, pack_cells, unpack_cells
+from deepbroad.persist.cells import MAX_GROWTH, as_bits, pack_cells, unpack_cells
 from deepbroad.persist.container import Stamp, pack_file, unpack_file, write_file
 from deepbroad.persist.error import ModelFileError
 from deepbroad.persist.plans import SPARE_BYTES, pack_plan, prediction_bytes, unpack_plan
@@ -70,6 +72,8 @@ KINDS = {
 }
 # Functions, which no file can hold, and a folder of the machine that fitted.
 _LEFT_OUT = ("callbacks", "checkpoint")
+# What reading a file that is no model may raise.
+_UNREADABLE = (ValueError, TypeError, OverflowError, SyntaxError, RecursionError)
 
 
 def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
@@ -92,7 +96,8 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
     TypeError
         If the model is of another class.
     ModelFileError
-        If the model has labels or parameters of types that cannot be written, such as intervals.
+        If the model has labels or parameters of types that cannot be written, such as intervals;
+        or if what was written is not the same model when it is read back. The older file stays.
 
     See Also
     --------
@@ -115,11 +120,12 @@ def save(model: TableClassifier, path: str | os.PathLike[str]) -> None:
     check_is_fitted(model, "classes_")
     kind = KINDS[name].of_fit(hasattr(model, "loss_"))
     try:
-        data = pack_file(Stamp(deepbroad.__version__, name), _describe(model, kind))
+        arrays = _describe(model, kind)
+        data = pack_file(Stamp(deepbroad.__version__, name), arrays)
         _bytes_needed(model._scorer.model.plan, len(model.classes_), len(data))
+        write_file(Path(path), data, partial(_check_written, kind=kind, arrays=arrays))
     except ModelFileError as error:
         raise ModelFileError(f"This {name} cannot be saved: {error}.") from None
-    write_file(Path(path), data)
 
 
 def load(path: str | os.PathLike[str]) -> TableClassifier:
@@ -159,16 +165,45 @@ def load(path: str | os.PathLike[str]) -> TableClassifier:
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; give a model file")
-    data = path.read_bytes()
     try:
-        stamp, arrays = unpack_file(data, version=deepbroad.__version__)
-        if stamp.class_name not in KINDS:
-            raise ModelFileError(
-                f"it holds a {stamp.class_name:.60}, and this version knows {', '.join(KINDS)}"
-            )
-        return _build(stamp, Tensors(arrays), len(data))
-    except (ValueError, TypeError, OverflowError, SyntaxError, RecursionError) as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+        return _read_model(path, parse_limit(None))
+    except _UNREADABLE as error:
+        raise ModelFileError(f"{path} cannot be loaded: {_clause(error)}.") from None
+
+
+def _read_model(path: Path, free: float) -> TableClassifier:
+    """Return the model of a file; MemoryError if it needs more than the `free` bytes."""
+    data = path.read_bytes()
+    stamp, arrays = unpack_file(data, version=deepbroad.__version__)
+    if stamp.class_name not in KINDS:
+        raise ModelFileError(
+            f"it holds a {stamp.class_name:.60}, and this version knows {', '.join(KINDS)}"
+        )
+    return _build(stamp, Tensors(arrays), len(data), free)
+
+
+def _check_written(path: Path, kind: Kind, arrays: dict[str, np.ndarray]) -> None:
+    """Raise ModelFileError if the file of a model does not give a model of the same arrays."""
+    try:
+        # A model that does not fit into memory twice is saved all the same.
+        again = _describe(_read_model(path, inf), kind)
+    except _UNREADABLE as error:
+        raise ModelFileError(f"what was written does not load again: {_clause(error)}") from None
+    for name in arrays.keys() | again.keys():
+        ours, theirs = arrays.get(name), again.get(name)
+        if ours is None or theirs is None or not _is_same(ours, theirs):
+            raise ModelFileError(f"{name!r} is not the same after it was read back")
+
+
+def _clause(error: Exception) -> str:
+    """Return what an error says, as a part of a sentence."""
+    return str(error).removesuffix(".")
+
+
+def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Tell whether two arrays are of the same type and shape, and of the same bits."""
+    alike = one.dtype == other.dtype and one.shape == other.shape
+    return alike and np.array_equal(as_bits(one), as_bits(other))
 
 
 def _describe(model: TableClassifier, kind: Kind) -> dict[str, np.ndarray]:
@@ -232,8 +267,8 @@ def _write_labels(labels: Labels) -> dict[str, Any]:
     return data
 
 
-def _build(stamp: Stamp, tensors: Tensors, file_size: int) -> TableClassifier:
-    """Return the model of a file's arrays."""
+def _build(stamp: Stamp, tensors: Tensors, file_size: int, free: float) -> TableClassifier:
+    """Return the model of a file's arrays; MemoryError if it needs more than the `free` bytes."""
     kind = KINDS[stamp.class_name]
     match parse_json(tensors.take("json", ["uint8"], (None,)).tobytes()):
         case {
@@ -256,7 +291,7 @@ def _build(stamp: Stamp, tensors: Tensors, file_size: int) -> TableClassifier:
         raise ModelFileError("it has fewer than two classes")
     allowed_cells = MAX_GROWTH * file_size / (4 * labels.n_classes)
     plan = unpack_plan(plan_data, tensors, encoding.cardinalities, allowed_cells)
-    needed, free = _bytes_needed(plan, labels.n_classes, file_size), parse_limit(None)
+    needed = _bytes_needed(plan, labels.n_classes, file_size)
     if needed > free:
         raise MemoryError(
             f"This model needs {format_bytes(needed)}, but {format_bytes(free)} are free."

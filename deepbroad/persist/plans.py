@@ -39,6 +39,8 @@ def pack_plan(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     last = np.iinfo(np.int64).max
     # In ascending order: the order of axes follows from the groups.
     members = np.sort(np.where(terms.members == NONE, last, terms.members), axis=1)
+    # Pickled models of earlier versions may have room for orders of which no term was left.
+    members = members[:, : data["depth"]]
     if not _is_everything(members, len(terms.cardinalities)):
         stored = np.where(members == last, len(terms.cardinalities), members)
         tensors["terms"] = stored.astype(np.min_scalar_type(len(terms.cardinalities)))
@@ -57,8 +59,8 @@ def unpack_plan(
     if not 1 <= depth <= min(len(cardinalities), MAX_DEPTH):
         raise ModelFileError(f"it joins {depth} columns of {len(cardinalities)}")
     if "terms" in tensors:
-        stored = tensors.take("terms", COUNTS, (None, depth))
-        terms = _chosen_terms(stored, cardinalities)
+        stored = tensors.take("terms", COUNTS, (None, None))
+        terms = _chosen_terms(_trim_terms(stored, depth, len(cardinalities)), cardinalities)
     else:
         # Before any list of tuples is made.
         _refuse_list(comb(len(cardinalities), depth), depth, allowed_cells)
@@ -130,6 +132,16 @@ def _is_everything(members: np.ndarray, n_columns: int) -> bool:
     if len(members) != comb(n_columns, depth):  # first, since there may be billions
         return False
     return np.array_equal(members, Terms.of_order(depth, np.ones(n_columns)).members)
+
+
+def _trim_terms(stored: np.ndarray, depth: int, n_columns: int) -> np.ndarray:
+    """Return the list of terms at the width of the deepest.
+
+    Earlier versions wrote a wider one, filled up, where no term of the highest orders was left.
+    """
+    if stored.shape[1] < depth or (stored[:, depth:] != n_columns).any():
+        raise ModelFileError(f"its array 'terms' cannot be of shape {stored.shape}")
+    return stored[:, :depth]
 
 
 def _chosen_terms(stored: np.ndarray, cardinalities: np.ndarray) -> Terms:

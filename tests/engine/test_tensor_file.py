@@ -173,3 +173,17 @@ def test_a_file_is_on_disk_before_it_has_its_name_and_its_name_before_the_end(
     write_atomically(tmp_path / "a", lambda file: file.write(b"new"))
     assert steps == ["file", "rename", "folder"]
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_file_that_is_refused_leaves_the_old_one(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    def refuse(beside):
+        assert (beside.read_bytes(), path.read_bytes()) == (b"new", b"old")
+        raise ValueError("refused")
+
+    with pytest.raises(ValueError, match="refused"):
+        write_atomically(path, lambda file: file.write(b"new"), refuse)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepbroad.model.terms import NONE, Terms, list_tuples
+from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
 CARDINALITIES = np.array([2, 3, 1, 4])
 
@@ -89,3 +89,8 @@ def test_spaces_of_listed_cells_are_those_of_their_terms(data):
     dtype = data.draw(st.sampled_from([np.int32, np.int64]))
     expected = terms.per_cell(terms.spaces)[cells]
     np.testing.assert_array_equal(terms.spaces_of(np.array(cells, dtype)), expected)
+
+
+def test_orders_without_a_tuple_take_no_room():
+    parts = [np.array([[0], [2]]), np.array([[0, 2]]), np.empty((0, 3), np.int64)]
+    assert stack_tuples(parts).tolist() == [[0, NONE], [2, NONE], [0, 2]]
