@@ -165,6 +165,15 @@ def test_an_unknown_format_says_which_version_wrote_it(whole, path, monkeypatch)
     refuse(data, path, r"format 7 .* deepbroad 9\.8, but .* formats 1 and 2\. Use deepbroad 9\.8")
 
 
+def test_errors_show_the_control_characters_of_a_file_as_escapes(whole, path, monkeypatch):
+    stamp = Stamp("9\x1b]0;title\x07\u202e", "DBL\x9bClassifier")
+    refuse(bytes(pack_file(stamp, tensors_of(whole))), path, r"it holds a DBL\\x9bClassifier")
+    monkeypatch.setattr("deepbroad.persist.container.FORMAT", 7)
+    data = bytes(pack_file(stamp, tensors_of(whole)))
+    monkeypatch.undo()
+    refuse(data, path, r"deepbroad 9\\x1b\]0;title\\x07\\u202e")
+
+
 @pytest.mark.parametrize("name", ["RandomForestClassifier", "os.system", "", "x" * 10_000])
 def test_an_unknown_class_is_refused(whole, path, name):
     refuse(forge(whole, class_name=name), path, "this version knows AnDEClassifier")

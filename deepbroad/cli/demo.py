@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.cli.screen import Screen
 from deepbroad.datasets import HANDS, poker_hand
 from deepbroad.measures import Measures, measure
 
@@ -66,7 +67,7 @@ def demo(
     ),
 ) -> None:
     """Compare AnJE, LR, DBL and a random forest on poker hands."""
-    console = Console()
+    console = Screen()
     split = _split_hands(rows)
     console.print(
         f"Poker hands: {len(split.y_train):,} to train, {len(split.y_test):,} to test. "

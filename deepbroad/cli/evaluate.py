@@ -9,7 +9,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import typer
-from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -17,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import CLASSES, create_model
-from deepbroad.cli.screen import Screen
+from deepbroad.cli.screen import Screen, cell
 from deepbroad.cli.table import TableArgument
 from deepbroad.data.files import open_files
 from deepbroad.data.labels import LabelError, Labels
@@ -86,7 +85,7 @@ def evaluate(
     chosen = choose_columns(table, target, categorical, numeric, drop)
     X, y = read_rows(chosen, target, categorical or [])
     splits = list(scheme.splits(y, seed))
-    console = Console(stderr=True, quiet=quiet)
+    console = Screen(stderr=True, quiet=quiet)
     results: dict[str, dict[str, float]] = {}
     with console.status("Evaluating") as status:
         for name, model in made.items():
@@ -167,5 +166,5 @@ def _tabulate(results: dict[str, dict[str, float]], title: str) -> Table:
         table.add_column(headings.get(key, key), justify="right")
     for name, scores in results.items():
         cells = [f"{v:.2f}" if key == "fit_seconds" else f"{v:.4f}" for key, v in scores.items()]
-        table.add_row(name, *cells)
+        table.add_row(cell(name), *cells)
     return table

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 import deepbroad
 from deepbroad.cli.failure import Debug, plainly
-from deepbroad.cli.screen import Screen
+from deepbroad.cli.screen import Screen, cell
 from deepbroad.cli.summary import show
 from deepbroad.cli.table import OptionalTable
 from deepbroad.estimators.explanation import Explanation, RowExplanations
@@ -66,7 +65,7 @@ def explain(
         return
     console = Screen()
     # By itself, since rich would fold the title of a table to the width of that.
-    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(cell(title, style="italic"), soft_wrap=True)
     console.print(_tabulate(headings, lines))
     if rest:
         console.print(f"... and {rest:,} smaller effects (--top {len(explanation.effects)})")
@@ -138,5 +137,5 @@ def _tabulate(headings: list[str], lines: list[list[str]]) -> Table:
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="right" if i else "left")
     for line in lines:
-        table.add_row(*map(Text, line))
+        table.add_row(*map(cell, line))
     return table

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.output import check_output
+from deepbroad.cli.screen import Screen
 from deepbroad.export.json import dump_json
 
 
@@ -68,4 +68,6 @@ def export(
         typer.echo(exported if to is Target.sql else dump_json(exported).decode(), nl=False)
     elif not quiet:
         size = out.stat().st_size
-        Console(stderr=True).print(f"{size:,} bytes of {to.name} in {out}", highlight=False)
+        Screen(stderr=True).print(
+            f"{size:,} bytes of {to.name} in {out}", highlight=False, markup=False
+        )

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 
-from deepbroad.cli.screen import UNREAD, abandon_output
+from deepbroad.cli.screen import UNREAD, Screen, abandon_output
 from deepbroad.cli.table import name_pipe
 
 # What a user can do something about; anything else is a bug, and its traceback is wanted.
@@ -32,7 +31,7 @@ def plainly(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
-        console = Console(stderr=True)
+        console = Screen(stderr=True)
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = functools.partial(_show_warning, console)
@@ -47,7 +46,7 @@ def plainly(command: Command) -> Command:
                 raise typer.Exit(130) from None
             except EXPECTED as error:
                 if options.get("debug"):
-                    traceback.print_exc(file=sys.stderr)
+                    console.out(traceback.format_exc(), end="", highlight=False)
                 else:
                     message = name_pipe(str(error)) or type(error).__name__
                     console.print(f"Error: {message}", style="red", markup=False, highlight=False)
@@ -56,7 +55,7 @@ def plainly(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-def _show_warning(console: Console, message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(console: Screen, message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning without the line of code that it came from."""
     console.print(
         f"Warning: {name_pipe(str(message))}", style="yellow", markup=False, highlight=False

@@ -5,13 +5,13 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import ModelName, create_model, read_depth, read_strength
 from deepbroad.cli.output import check_output
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.cli.table import TableArgument
 from deepbroad.cli.watch import Watch
@@ -67,7 +67,7 @@ def fit(
     began = perf_counter()
     chosen = choose_columns(table, target, categorical, numeric, drop, weight)
     n_rows = open_files(chosen, y=target, weights=weight).n_rows
-    watch = Watch(Console(stderr=True, quiet=quiet), n_rows, getattr(classifier, "tol", 0.0))
+    watch = Watch(Screen(stderr=True, quiet=quiet), n_rows, getattr(classifier, "tol", 0.0))
     if "callbacks" in classifier.get_params():
         classifier.set_params(callbacks=[watch])
     with watch:

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 import deepbroad
 from deepbroad.cli.failure import Debug, plainly
-from deepbroad.cli.screen import Screen
+from deepbroad.cli.screen import Screen, cell
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.data.code_column import NumberColumn
 
@@ -62,7 +61,6 @@ def _tabulate(columns: list[dict[str, Any]]) -> Table:
     for heading in ("attribute", "kind", "values", "such as"):
         table.add_column(heading, justify="right" if heading == "values" else "left")
     for one in columns:
-        # Text, since names may look like markup.
         cells = [one["name"], one["kind"], f"{one['values']:,}", ", ".join(one["such as"])]
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(cell, cells))
     return table

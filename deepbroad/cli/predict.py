@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import typer
-from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.output import check_output
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.table import TableArgument
 
 WRITERS = {".csv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow"}
@@ -42,7 +42,7 @@ def predict(
     batches = predict_batches(classifier, table, proba=proba)
     n_rows = write_batches(batches, out)
     if out is not None and not quiet:
-        Console(stderr=True).print(f"{n_rows:,} predictions in {out}", highlight=False)
+        Screen(stderr=True).print(f"{n_rows:,} predictions in {out}", highlight=False, markup=False)
 
 
 def predict_batches(classifier: Any, table: Path, *, proba: bool) -> Iterator[pa.Table]:

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.output import check_output
+from deepbroad.cli.screen import Screen
 from deepbroad.cli.table import TableArgument
 from deepbroad.report import write_report
 
@@ -30,7 +30,7 @@ def report(
     Better on other rows than those of the fit, on which every model looks better than it is.
     """
     check_output(out, model, table)
-    console = Console(stderr=True, quiet=quiet)
+    console = Screen(stderr=True, quiet=quiet)
     with console.status("Writing the report"):
         page = write_report(
             deepbroad.load(model),

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from deepbroad.cli.screen import Screen
+from deepbroad.cli.screen import Screen, cell
 
 
 def describe_model(model: Any) -> dict[str, Any]:
@@ -46,7 +46,8 @@ def describe_file(path: Path) -> dict[str, Any]:
 def show(summary: dict[str, Any], *, as_json: bool, quiet: bool = False) -> None:
     """Print a summary for machines or for people, or not at all."""
     if as_json:
-        typer.echo(json.dumps(summary))
+        # The one control character that JSON may have as it is.
+        typer.echo(json.dumps(summary).replace("\x7f", "\\u007f"))
     elif not quiet:
         Screen().print(tabulate(summary))
 
@@ -57,13 +58,8 @@ def tabulate(summary: dict[str, Any]) -> Table:
     table.add_column(style="bold")
     table.add_column()
     for name, value in summary.items():
-        table.add_row(plain(name), plain(format_value(value)))
+        table.add_row(cell(name), cell(format_value(value)))
     return table
-
-
-def plain(text: str) -> str:
-    """Return a text in which rich sees no markup."""
-    return text.replace("[", "\\[")
 
 
 def format_value(value: Any) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deepbroad.cli.forecast import remaining_iterations
+from deepbroad.data.printable import printable
 
 
 class Watch(logging.Handler):
@@ -30,7 +31,7 @@ class Watch(logging.Handler):
         self.losses: list[float] = []
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -58,7 +59,7 @@ class Watch(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show what the library logs."""
-        self._progress.update(self._task, description=record.getMessage()[:100])
+        self._progress.update(self._task, description=printable(record.getMessage())[:100])
 
     def __call__(self, progress: Any) -> None:
         """Show where the solver stands."""

@@ -15,6 +15,7 @@ import deepbroad
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.frequencies import Frequencies
 from deepbroad.data.labels import Labels
+from deepbroad.data.printable import printable
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.tensor_file import parse_json
 from deepbroad.estimators import (
@@ -196,8 +197,8 @@ def _check_written(path: Path, kind: Kind, arrays: dict[str, np.ndarray]) -> Non
 
 
 def _clause(error: Exception) -> str:
-    """Return what an error says, as a part of a sentence."""
-    return str(error).removesuffix(".")
+    """Return what an error says, as a part of a sentence that is free of a file's own controls."""
+    return printable(str(error)).removesuffix(".")
 
 
 def _is_same(one: np.ndarray, other: np.ndarray) -> bool:

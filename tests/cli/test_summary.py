@@ -44,7 +44,7 @@ def test_tilings_and_what_was_not_tried_are_told(model_file):
     model.selection_ |= {"tiled": True, "skipped": {"3": "memory", "tilings": "time"}}
     found = describe_model(model)
     assert (found["tilings"], found["not tried"]) == (True, {"3": "memory", "tilings": "time"})
-    cells = [list(column.cells) for column in tabulate(found).columns]
+    cells = [list(map(str, column.cells)) for column in tabulate(found).columns]
     shown = dict(zip(*cells, strict=True))
     assert shown["tilings"] == "yes"
     assert shown["not tried"] == "3 (memory); tilings (time)"
