@@ -13,6 +13,7 @@ from deepbroad.engine.training import Training
 from deepbroad.estimators.named_tables import NamedTables
 from deepbroad.estimators.parameters import check_depth
 from deepbroad.estimators.prepared import Coded
+from deepbroad.estimators.read_only import read_only
 from deepbroad.estimators.streamed import CountedClassifier
 from deepbroad.model.generative import refuse_zeros
 from deepbroad.model.lifts import all_tuples
@@ -156,7 +157,6 @@ class AnDEClassifier(CountedClassifier):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Log π, (n_classes,)."""
+        """Log π, (n_classes,); read-only."""
         check_is_fitted(self, "classes_")
-        log_priors: np.ndarray = self._scorer.counts.log_priors
-        return log_priors
+        return read_only(self._scorer.counts.log_priors)

@@ -32,6 +32,7 @@ from deepbroad.estimators.parameters import (
     resolve_terms,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
+from deepbroad.estimators.read_only import read_only
 from deepbroad.kernels.threads import Threads, thread_count
 from deepbroad.model.indicators import Joining
 from deepbroad.model.scores import ScoreTables
@@ -126,7 +127,7 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             self._frequencies = Frequencies.of(prepared.rows, threads)
         self._keep(prepared.labels, prepared.encoding, tables)
         scores = prepared.provision.scores
-        self.term_gains_ = None if scores is None else scores.gain
+        self.term_gains_ = None if scores is None else read_only(scores.gain)
         return self
 
     def _announce(self, prepared: Prepared, limit: int) -> None:
@@ -302,9 +303,9 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Class scores β_y, (n_classes,)."""
+        """Class scores β_y, (n_classes,); read-only."""
         check_is_fitted(self, "classes_")
-        return self._scorer.model.class_scores
+        return read_only(self._scorer.model.class_scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

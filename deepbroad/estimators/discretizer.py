@@ -13,6 +13,7 @@ from deepbroad.data.cuts import mdl_cuts
 from deepbroad.data.labels import Labels
 from deepbroad.data.table import Table, read_table
 from deepbroad.data.weights import read_weights
+from deepbroad.estimators.read_only import read_only
 from deepbroad.kernels.cuts import count_cuts
 
 
@@ -109,7 +110,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             numbers = column.numbers(column.quantity)
             self.cut_points_.append(mdl_cuts(numbers, codes, labels.n_classes, weights))
             self._quantities.append(column.quantity)
-        self.n_bins_ = np.array([len(cuts) + 1 for cuts in self.cut_points_])
+        self.n_bins_ = read_only(np.array([len(cuts) + 1 for cuts in self.cut_points_]))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

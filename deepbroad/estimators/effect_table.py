@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from deepbroad.data.code_column import NumberColumn
 from deepbroad.estimators.by_names import ByNames
+from deepbroad.estimators.read_only import read_only
 from deepbroad.model.effects import Effect
 from deepbroad.model.purification import Purification
 
@@ -16,6 +17,8 @@ from deepbroad.model.purification import Purification
 @dataclass(frozen=True, eq=False)
 class EffectTable:
     """What some attributes add to the log odds of classes only together.
+
+    Its arrays are read-only; ``table.scores.copy()`` can be changed.
 
     Attributes
     ----------
@@ -48,7 +51,7 @@ class EffectTable:
         """What each joint value adds to the log odds of each class, (V_1, ..., V_n, C)."""
         table = self._effect.table()
         table = table.transpose(*self._axes, len(self._axes))
-        return to_classes(table, len(self.classes))
+        return read_only(to_classes(table, len(self.classes)))
 
     def among(self, *places: np.ndarray) -> np.ndarray:
         """Return the scores of some values of each axis, given by number, (n_1, ..., n_n, C).
@@ -116,7 +119,7 @@ class EffectTables(ByNames[EffectTable]):
             attributes=names,
             values=tuple(self._encoding.value_names(c) for c in columns),
             classes=self._classes,
-            weights=tuple(probabilities[c][:-1] for c in columns),
+            weights=tuple(read_only(probabilities[c][:-1]) for c in columns),
             cuts=tuple(self._cuts(c) for c in columns),
             importance=self._importances[key],
             _effect=effect,
@@ -127,7 +130,7 @@ class EffectTables(ByNames[EffectTable]):
         """Return where the bins of a number meet."""
         code_column = self._encoding.columns[column]
         if isinstance(code_column, NumberColumn) and code_column.quantity == "number":
-            return code_column.cuts
+            return read_only(code_column.cuts)
         return None
 
     def __repr__(self) -> str:

@@ -116,7 +116,7 @@ class Explainer(Predictor):
         self._check_memory(16 * cells, f"The contributions of {codes.shape[1]:,} rows")
         found = explanation.contributions(codes, self._scorer.rescaling(codes))
         return RowExplanations(
-            self.classes_,
+            explanation.classes,
             [(), *explanation.effects],
             found,
             name_rows(self._encoding, codes),

@@ -11,6 +11,7 @@ import pyarrow as pa
 from scipy.special import softmax
 
 from deepbroad.estimators.effect_table import EffectTables, find_class, to_classes
+from deepbroad.estimators.read_only import read_only
 from deepbroad.model.purification import Attributes, Purification
 
 
@@ -70,12 +71,12 @@ class Explanation:
         explain_rows: Callable[["Explanation", Any], "RowExplanations"],
     ) -> None:
         self._purified, self._explain_rows = purified, explain_rows
-        self.classes, self.distribution = classes, distribution
+        self.classes, self.distribution = read_only(classes), distribution
 
     @cached_property
     def intercept(self) -> np.ndarray:
         """The mean log odds of each class, (C,)."""
-        return to_classes(self._purified.intercept, len(self.classes))
+        return read_only(to_classes(self._purified.intercept, len(self.classes)))
 
     @cached_property
     def _variances(self) -> dict[Attributes, np.ndarray]:
@@ -123,7 +124,7 @@ class Explanation:
         found[:, 0] = base + rescaling[:, None] * (self._purified.intercept - base)
         for place, attributes in enumerate(self._variances, start=1):
             found[:, place] = self._purified.effect(attributes).at(codes) * rescaling[:, None]
-        return to_classes(found, len(self.classes))
+        return read_only(to_classes(found, len(self.classes)))
 
     def plot(self, *attributes: str, **options: Any) -> Any:
         """Draw the importances or, given names of attributes, their effect.
@@ -146,7 +147,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class RowExplanations:
-    """What each effect adds to the log odds of rows.
+    """What each effect adds to the log odds of rows; arrays are read-only.
 
     Attributes
     ----------
@@ -171,8 +172,7 @@ class RowExplanations:
     @property
     def log_odds(self) -> np.ndarray:
         """The log odds of each class, (n_rows, C), those of `decision_function`."""
-        total: np.ndarray = self.contributions.sum(axis=1)
-        return total
+        return read_only(self.contributions.sum(axis=1))
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -180,8 +180,7 @@ class RowExplanations:
         log_odds = self.log_odds
         # Of two classes each has its log odds against the other: half of it is its score.
         scores = log_odds / 2 if len(self.classes) == 2 else log_odds
-        found: np.ndarray = softmax(scores, axis=1)
-        return found
+        return read_only(softmax(scores, axis=1))
 
     def __len__(self) -> int:
         return len(self.contributions)

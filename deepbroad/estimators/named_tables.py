@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.estimators.by_names import ByNames
+from deepbroad.estimators.read_only import read_only
 from deepbroad.model.scores import MAX_DENSE, ScoreTables
 
 
@@ -16,7 +17,8 @@ from deepbroad.model.scores import MAX_DENSE, ScoreTables
 class TermTable:
     """The scores of one tuple of attributes.
 
-    Where numbers have several resolutions, it is the sum of their tables, by the finest bins.
+    Where numbers have several resolutions, it is the sum of their tables, by the finest bins. Its
+    arrays are read-only; ``table.scores.copy()`` can be changed.
 
     Attributes
     ----------
@@ -42,9 +44,11 @@ class TermTable:
     def scores(self) -> np.ndarray:
         """β, (V_1, ..., V_n, C): what a row with these values adds to each class's score."""
         if len(self._parts) == 1:
-            return self._model.table(self._parts[0][0])
-        return reduce(
-            add, (self._model.table(columns)[np.ix_(*bins)] for columns, bins in self._parts)
+            return read_only(self._model.table(self._parts[0][0]))
+        return read_only(
+            reduce(
+                add, (self._model.table(columns)[np.ix_(*bins)] for columns, bins in self._parts)
+            )
         )
 
     @cached_property
@@ -52,7 +56,7 @@ class TermTable:
         """w = β / log θ, of the same shape; None for models without a single log θ per cell."""
         if self._model.scale is None or len(self._parts) > 1:
             return None
-        return self._model.table(self._parts[0][0], "weights")
+        return read_only(self._model.table(self._parts[0][0], "weights"))
 
     def __repr__(self) -> str:
         cells, classes = self.seen.shape[1], len(self.classes)
@@ -86,7 +90,7 @@ class NamedTables(ByNames[TermTable]):
 
     def __init__(self, model: ScoreTables, encoding: Encoding, classes: np.ndarray) -> None:
         super().__init__(encoding)
-        self._model, self._classes = model, classes
+        self._model, self._classes = model, read_only(classes)
 
     @cached_property
     def _known(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
@@ -128,7 +132,7 @@ class NamedTables(ByNames[TermTable]):
             attributes=names,
             values=tuple(encoding.value_names(c) for c in finest),
             classes=self._classes,
-            seen=seen,
+            seen=read_only(seen),
             _model=self._model,
             _parts=parts,
         )

@@ -27,6 +27,7 @@ from deepbroad.estimators import (
     TANClassifier,
 )
 from deepbroad.estimators.base import TableClassifier
+from deepbroad.estimators.read_only import read_only
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.plan import Plan
 from deepbroad.persist import values
@@ -302,7 +303,8 @@ def _build(stamp: Stamp, tensors: Tensors, file_size: int, free: float) -> Table
     _set_fit(model, kind.of_fit(bool(fit)), fit, tensors)
     model.term_gains_ = None
     if "term_gains" in tensors:
-        model.term_gains_ = tensors.take("term_gains", ["float64"], (len(plan.terms),))
+        gains = tensors.take("term_gains", ["float64"], (len(plan.terms),))
+        model.term_gains_ = read_only(gains)
     if stamp.format > 1:
         flat = tensors.take("frequencies", ["float64"], (None,))
         model._frequencies = Frequencies.from_flat(flat, encoding) if len(flat) else None
