@@ -20,11 +20,12 @@ from deepbroad.cli.screen import Screen, cell
 from deepbroad.cli.table import TableArgument
 from deepbroad.data.files import open_files
 from deepbroad.data.labels import LabelError, Labels
+from deepbroad.data.names import suggest
 from deepbroad.experiments.methods import make_forest
 from deepbroad.measures import measure
 
 FOREST = "rf"
-_KNOWN = ", ".join([*CLASSES, FOREST])
+_KNOWN = [*CLASSES, FOREST]
 
 
 class Scheme(NamedTuple):
@@ -107,7 +108,8 @@ def _read_names(models: str) -> list[str]:
     """Return the names between the commas; a usage error if there are none."""
     names = [name.strip() for name in models.split(",") if name.strip()]
     if not names:
-        raise typer.BadParameter(f"name at least one of {_KNOWN}.", param_hint="--models")
+        known = ", ".join(_KNOWN)
+        raise typer.BadParameter(f"name at least one of {known}.", param_hint="--models")
     return names
 
 
@@ -118,7 +120,7 @@ def make_model(name: str) -> Any:
         return forest.set_params(randomforestclassifier__n_jobs=-1)
     found = re.fullmatch(r"([a-z]+)(\d*)", name)
     if not found or found[1] not in CLASSES:
-        raise ValueError(f"There is no model {name!r}; --models takes {_KNOWN}.")
+        raise ValueError(f"There is no model {name!r}. {suggest(name, _KNOWN, 'models')}")
     return create_model(found[1], {"n": int(found[2]) if found[2] else None})
 
 
@@ -130,7 +132,7 @@ def read_rows(given: Any, target: str, categorical: list[str]) -> tuple[pa.Table
         raise ValueError(f"Some rows have no {target}; leave them out of the table.")
     for name in categorical:
         if name not in X.column_names:
-            raise ValueError(f"There is no column {name!r}; there are {X.column_names[:20]}.")
+            raise ValueError(f"There is no column {name!r}. {suggest(name, X.column_names)}")
         X = X.set_column(X.column_names.index(name), name, X[name].cast(pa.string()))
     labels = y.cast(y.type.value_type) if pa.types.is_dictionary(y.type) else y
     found = labels.to_numpy()

@@ -11,6 +11,7 @@ from deepbroad.cli.failure import Debug, plainly
 from deepbroad.cli.screen import Screen, cell
 from deepbroad.cli.summary import show
 from deepbroad.cli.table import OptionalTable
+from deepbroad.data.names import suggest
 from deepbroad.estimators.explanation import Explanation, RowExplanations
 
 
@@ -104,8 +105,8 @@ def find_label(classifier: Any, text: str) -> Any:
     for label in classifier.classes_.tolist():
         if str(label) == text:
             return label
-    known = ", ".join(map(str, classifier.classes_.tolist()[:20]))
-    raise ValueError(f"There is no class {text!r}; the classes are {known}.")
+    known = [str(label) for label in classifier.classes_.tolist()]
+    raise ValueError(f"There is no class {text!r}. {suggest(text, known, 'classes')}")
 
 
 def describe_row(rows: RowExplanations, label: Any, top: int) -> dict[str, Any]:

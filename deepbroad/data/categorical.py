@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from deepbroad.data.names import suggest
+
 
 def select_categorical(chosen: Any, names: Sequence[str]) -> np.ndarray | None:
     """Return a mask over `names`, or None for "auto"; ValueError that lists what is known."""
@@ -32,7 +34,7 @@ def _position(item: Any, names: Sequence[str]) -> int:
     if isinstance(item, str):
         if item in names:
             return names.index(item)
-        raise _refusal(f"names {item!r}, which is no column", names)
+        raise _refusal(f"names {item!r}, which is no column", names, item)
     if isinstance(item, int) and not isinstance(item, bool):
         if 0 <= item < len(names):
             return item
@@ -40,10 +42,9 @@ def _position(item: Any, names: Sequence[str]) -> int:
     raise _refusal(f"holds {item!r}, which is neither a name nor an index", names)
 
 
-def _refusal(what: str, names: Sequence[str]) -> ValueError:
-    """Return an error that says what is wrong and which columns there are."""
-    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+def _refusal(what: str, names: Sequence[str], meant: str | None = None) -> ValueError:
+    """Return an error that says what is wrong and which columns there are, one that was `meant`."""
     return ValueError(
         f'categorical_features {what}; it may be "auto", None, or a list of names, of indices or '
-        f"of booleans. Columns: {shown}"
+        f"of booleans. {suggest(meant, names)}"
     )

@@ -12,6 +12,7 @@ import pyarrow.csv
 
 from deepbroad.data.csv_dialect import sniff_dialect, wrong_encoding
 from deepbroad.data.file_formats import TableFile, slices
+from deepbroad.data.names import list_names
 from deepbroad.data.number_text import Spelling, has_long, has_padded, spelling_of
 
 # The types of columns are inferred from the first block. Arrow reads some blocks ahead: of 4 MiB
@@ -144,7 +145,7 @@ def _read_types(path: Path, types: dict[str, pa.DataType]) -> dict[str, pa.DataT
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise _refusal(path, error) from error
     if len(found) < len(names):
-        raise ValueError(f"column names must differ: {path} has {names[:20]}")
+        raise ValueError(f"column names must differ: {path} has {list_names(names)}")
     if any(pa.types.is_binary(kind) for kind in found.values()):
         # What Arrow takes text for that is none in UTF-8.
         raise wrong_encoding(path, "latin1")

@@ -19,6 +19,7 @@ from deepbroad.data.file_formats import (
     changed,
 )
 from deepbroad.data.fragments import open_dataset
+from deepbroad.data.names import list_names, suggest
 from deepbroad.data.table import Table, read_table
 from deepbroad.data.weights import read_weights
 
@@ -228,25 +229,27 @@ def open_files(
         if sorted(file.names) != sorted(known):
             differing = sorted(set(file.names) ^ set(known))
             raise ValueError(
-                f"{files[0]} and {file} have different columns ({differing[:5]}). Give files that "
-                "have the same"
+                f"{files[0]} and {file} have different columns ({list_names(differing)}). Give "
+                "files that have the same"
             )
     if len(set(known)) < len(known):
-        raise ValueError(f"column names must differ: {files[0]} has {known[:20]}")
+        raise ValueError(f"column names must differ: {files[0]} has {list_names(known)}")
     _check_known(files[0], (y, weights, *(columns or ()), *chosen.drop, *chosen.numeric))
     names = columns or [name for name in known if name not in (y, weights, *chosen.drop)]
     if not names:
-        raise ValueError(f"{files[0]} has no columns beside {known}; a model needs attributes")
+        raise ValueError(
+            f"{files[0]} has no columns beside {list_names(known)}; a model needs attributes"
+        )
     return TableFiles(files, names, y, weights)
 
 
 def _check_known(file: TableFile, names: Sequence[str | None]) -> None:
     """Raise ValueError for a name that is no column of a file."""
     known = file.names
-    single = ", a single one. Are commas between its values?" if len(known) == 1 else ""
+    single = " Are commas between its values?" if len(known) == 1 else ""
     for name in names:
         if name is not None and name not in known:
-            raise ValueError(f"{file} has no column {name!r}; it has {known[:20]}{single}")
+            raise ValueError(f"{file} has no column {name!r}. {suggest(name, known)}{single}")
 
 
 def _open_all(
@@ -257,7 +260,7 @@ def _open_all(
         return open_dataset(X)
     given = list(X) if isinstance(X, list | tuple) else [X]
     if not all(isinstance(item, str | os.PathLike) for item in given):
-        raise TypeError(f"files are given by their paths, got {given[:5]!r}")
+        raise TypeError(f"files are given by their paths, got {list_names(given, 5)}")
     if len(given) == 1 and Path(given[0]).is_dir():
         hive = _hive_folder(Path(given[0]))
         if hive is not None:
@@ -265,7 +268,7 @@ def _open_all(
     paths = [path for item in given for path in _find_paths(Path(item))]
     formats = {_format_of(path) for path in paths}
     if len(formats) > 1:
-        shown = [str(path) for path in paths[:5]]
+        shown = list_names(map(str, paths), 5)
         raise ValueError(f"files of different formats cannot be one table: {shown}. Convert some")
     match formats.pop():
         case "Parquet":

@@ -11,6 +11,7 @@ from sklearn.utils import column_or_1d
 
 from deepbroad.data.column import column_from_numpy
 from deepbroad.data.factor import Factor
+from deepbroad.data.names import list_names
 from deepbroad.data.table import column_from_series
 from deepbroad.data.value import Identity, from_json, identify, sort_key, to_json, to_object
 
@@ -97,8 +98,7 @@ class Labels:
         rows = _row_of_each_class(factor, counted)
         unseen = [level for level in rows if level not in self._code]
         if unseen:
-            shown = ", ".join(map(repr, unseen[:5])) + (", ..." if len(unseen) > 5 else "")
-            raise ValueError(f"y contains previously unseen labels: {shown}")
+            raise ValueError(f"y contains previously unseen labels: {list_names(unseen, 5)}")
         return self._encode(factor, absent=0)
 
     def find(self, y: Any, weights: np.ndarray | None = None) -> np.ndarray:

@@ -19,6 +19,7 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.factor import Quantity
 from deepbroad.data.files import TableFiles
 from deepbroad.data.labels import LabelError, Labels
+from deepbroad.data.names import list_names
 from deepbroad.data.number_sketch import NumberSketch
 from deepbroad.data.table import Table
 from deepbroad.data.target import ClassSketch, Target
@@ -222,8 +223,8 @@ class TableSketch:
         """Take in what another sketch saw of other rows; that one is left as it is."""
         if self.names != other.names:
             raise ValueError(
-                f"parts of a table must have the same columns, but one has {self.names[:20]} and "
-                f"another {other.names[:20]}"
+                "parts of a table must have the same columns, but one has "
+                f"{list_names(self.names)}, another {list_names(other.names)}"
             )
         self.n_rows += other.n_rows
         mine, theirs = self.classes.merge(other.classes)

@@ -18,6 +18,7 @@ from deepbroad.data.column import (
     refuse_nested,
 )
 from deepbroad.data.factor import Factor
+from deepbroad.data.names import list_names
 from deepbroad.data.value import NestedValue, identify
 
 
@@ -118,7 +119,7 @@ def _check_names(names: Sequence[Any]) -> None:
         return
     repeated = [name for name, count in Counter(names).items() if count > 1]
     raise ValueError(
-        f"column names must differ: {', '.join(map(repr, repeated[:5]))} is there twice or more. "
+        f"column names must differ: {list_names(repeated, 5)} is there twice or more. "
         "Rename or leave out all but one"
     )
 

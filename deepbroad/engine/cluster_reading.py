@@ -10,6 +10,7 @@ import numpy as np
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import FileBatch, TableFiles, check_named, is_files, open_files
+from deepbroad.data.names import suggest
 from deepbroad.data.parts import Piece, align_parts, gather, view_rows
 from deepbroad.data.sketch import SketchRules, TableSketch, join_sketches, sketch_table
 from deepbroad.data.source import SPAN_ROWS, ArraySource, Source
@@ -194,7 +195,7 @@ class DaskFrame(DaskTable):
         known = [str(name) for name in X.columns]
         for name in self._inside:
             if name not in known:
-                raise ValueError(f"X has no column {name!r}; it has {known[:20]}")
+                raise ValueError(f"X has no column {name!r}. {suggest(name, known)}")
         self.names = tuple(name for name in known if name not in self._inside)
 
 

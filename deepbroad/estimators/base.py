@@ -14,6 +14,7 @@ from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import is_files
 from deepbroad.data.frequencies import Frequencies
 from deepbroad.data.labels import Labels
+from deepbroad.data.names import list_names
 from deepbroad.engine.estimate import Estimate
 from deepbroad.engine.memory import format_bytes, parse_limit
 from deepbroad.engine.merging import merge_part
@@ -137,7 +138,8 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         constant = np.flatnonzero(prepared.encoding.cardinalities == 1)
         if len(constant):
             names = [prepared.encoding.columns[c].name for c in constant]
-            logger.info("%d attributes have one value or bin only: %s", len(names), names[:20])
+            shown = list_names(names)
+            logger.info("%d attributes have one value or bin only: %s", len(names), shown)
         if provision.by_limit:
             warnings.warn(
                 f"All {provision.n_tuples:,} tuples of {self.n} attributes would take more memory "

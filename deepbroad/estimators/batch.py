@@ -7,6 +7,7 @@ import numpy as np
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.encoding_union import encode_more, unite_labels
 from deepbroad.data.labels import Labels
+from deepbroad.data.names import list_names, suggest
 from deepbroad.data.table import Table
 from deepbroad.data.weights import read_weights
 from deepbroad.engine.stream import Batch, Stream
@@ -98,8 +99,8 @@ def join_classes(known: Labels | None, seen: Labels, *, announced: bool) -> Labe
     new = [label for label in seen.classes.tolist() if labels.code_of(label) is None]
     if new:
         raise ValueError(
-            f"y has the classes {new[:5]}, which `classes` did not announce; it named "
-            f"{labels.classes.tolist()[:20]}."
+            f"y has the classes {list_names(new, 5)}, which `classes` did not announce. "
+            f"{suggest(new[0], labels.classes.tolist(), 'announced classes')}"
         )
     if labels.n_classes < 2:
         raise ValueError(

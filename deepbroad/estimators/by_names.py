@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from deepbroad.data.encoding import Encoding
+from deepbroad.data.names import suggest
 
 Table = TypeVar("Table")
 
@@ -38,11 +39,16 @@ class ByNames(Mapping[tuple[str, ...], Table]):
 
     def __getitem__(self, attributes: Any) -> Table:
         names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-        try:
-            places = [self._encoding.names.index(name) for name in names]
-            self._known[tuple(sorted(places))]
-        except (KeyError, ValueError):
+        known = list(self._encoding.names)
+        for name in names:
+            if name not in known:
+                raise KeyError(
+                    f"no {self._kind} of {names!r}: {name!r} is no attribute. "
+                    f"{suggest(name, known, 'attributes')}"
+                )
+        places = [known.index(name) for name in names]
+        if tuple(sorted(places)) not in self._known:
             raise KeyError(
                 f"no {self._kind} of {names!r}; iterate over this mapping to see which there are"
-            ) from None
+            )
         return self._make(names, places)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from deepbroad.data.code_column import NumberColumn
+from deepbroad.data.names import suggest
 from deepbroad.estimators.by_names import ByNames
 from deepbroad.estimators.read_only import read_only
 from deepbroad.model.effects import Effect
@@ -147,4 +148,4 @@ def find_class(classes: np.ndarray, label: Any) -> int:
     for place, known in enumerate(classes.tolist()):
         if known == label:
             return place
-    raise KeyError(f"no class {label!r}; the classes are {classes.tolist()}")
+    raise KeyError(f"no class {label!r}. {suggest(label, classes.tolist(), 'classes')}")

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
+from deepbroad.data.names import list_names, suggest
 from deepbroad.model.terms import Terms
 
 
@@ -166,7 +167,10 @@ def _find_column(member: Any, places: dict[str, int]) -> int:
     is_index = isinstance(member, numbers.Integral) and not isinstance(member, bool)
     if is_index and 0 <= member < len(places):
         return int(member)
-    raise ValueError(f"`terms` names {member!r}, which X has not; it has {list(places)[:20]}.")
+    name = member if isinstance(member, str) else None
+    raise ValueError(
+        f"`terms` names {member!r}, and X has no such column. {suggest(name, list(places))}"
+    )
 
 
 def check_callbacks(callbacks: Any) -> list[Callable[..., Any]]:
@@ -203,8 +207,8 @@ def class_factors(class_weight: Any, labels: Labels, totals: np.ndarray) -> np.n
         found = {label: labels.code_of(label) for label in class_weight}
         if all(code is None for code in found.values()):
             raise ValueError(
-                f"class_weight names {list(class_weight)[:5]}, none of which is a class of y; "
-                f"the classes are {labels.classes[:20].tolist()}."
+                f"class_weight names {list_names(class_weight, 5)}, none of which is a class of y. "
+                f"{suggest(next(iter(class_weight)), labels.classes.tolist(), 'classes')}"
             )
         for label, code in found.items():
             weight = check_number(

@@ -123,3 +123,26 @@ def test_texts_can_be_read_as_weights(tmp_path):
     loans().astype({"zip": str}).to_parquet(tmp_path / "t.parquet")
     columns, _ = columns_of(tmp_path / "t.parquet", "--weight", "zip", "--numeric", "zip")
     assert "zip" not in columns
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--target", "subscribe"],
+        ["--target", "paid", "--drop", "subscribe"],
+        ["--target", "paid", "--numeric", "subscribe"],
+        ["--target", "paid", "--categorical", "subscribe"],
+        ["--target", "paid", "--weight", "subscribe"],
+    ],
+)
+def test_the_column_that_was_probably_meant_is_offered(tmp_path, options):
+    wide = pd.DataFrame({f"column {i}": ["a", "b"] * 10 for i in range(30)})
+    wide.assign(paid=["yes", "no"] * 10, subscribed=1).to_csv(tmp_path / "wide.csv", index=False)
+    result = run("fit", tmp_path / "wide.csv", *options, "-o", tmp_path / "m.dbl")
+    assert result.exit_code == 1
+    message = flatten(result.output)
+    assert "Did you mean 'subscribed'? All columns: 'column 0', 'column 1', " in message
+    assert " more." in message
+    if "--weight" not in options:
+        command = run("evaluate", tmp_path / "wide.csv", "--models", "anje", *options)
+        assert "Did you mean 'subscribed'?" in flatten(command.output)

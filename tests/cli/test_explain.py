@@ -66,7 +66,7 @@ def test_a_row_is_explained_by_what_its_effects_add(folder):
     ("arguments", "message"),
     [
         (["--row", 300], "the last is --row 299"),
-        (["--class", "maybe"], "no class 'maybe'; the classes are no, yes"),
+        (["--class", "maybe"], "no class 'maybe'. All classes: 'no', 'yes'."),
     ],
 )
 def test_rows_and_classes_that_are_not_there_are_refused(folder, arguments, message):
@@ -85,7 +85,7 @@ def test_a_row_without_a_table_is_refused(folder, row):
 def test_a_class_that_is_not_there_is_refused_without_a_table_too(folder):
     result = run("explain", folder / "m.dbl", "--class", "maybe")
     assert result.exit_code == 1
-    assert "no class 'maybe'; the classes are no, yes" in flatten(result.output)
+    assert "no class 'maybe'. All classes: 'no', 'yes'." in flatten(result.output)
 
 
 def test_effects_can_be_those_on_one_class(tmp_path):

@@ -48,9 +48,11 @@ def test_auto_leaves_the_choice_and_none_and_nothing_choose_no_column():
 def test_a_wrong_choice_is_refused_with_the_known_columns(chosen, message):
     with pytest.raises(ValueError, match=message) as error:
         select_categorical(chosen, NAMES)
-    assert "Columns: 'a', 'b', 'c'" in str(error.value)
+    assert "All columns: 'a', 'b', 'c'." in str(error.value)
 
 
-def test_only_the_first_of_many_columns_are_listed():
-    with pytest.raises(ValueError, match=r"'x19', \.\.\.$"):
-        select_categorical(["z"], [f"x{i}" for i in range(1000)])
+def test_of_many_columns_the_first_are_listed_and_the_nearest_is_offered():
+    names = [*(f"x{i}" for i in range(1000)), "subscribed"]
+    with pytest.raises(ValueError, match=r"'x19' and 981 more\.$") as error:
+        select_categorical(["subscribe"], names)
+    assert "Did you mean 'subscribed'? All columns: 'x0', " in str(error.value)

@@ -299,14 +299,14 @@ def test_a_file_of_another_format_than_its_name_says_is_refused(tmp_path, suffix
 def test_files_of_different_columns_are_refused(tmp_path):
     pq.write_table(TABLE, tmp_path / "1.parquet")
     pq.write_table(TABLE.drop(["b"]), tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match=r"have different columns \(\['b'\]\)"):
+    with pytest.raises(ValueError, match=r"have different columns \('b'\)"):
         open_files(tmp_path)
 
 
 def test_columns_that_files_do_not_have_are_refused(tmp_path):
     path = write(tmp_path, TABLE, "parquet", [], 2)
     for options in ({"y": "no"}, {"weights": "no"}, {"columns": ["a", "no"]}):
-        with pytest.raises(ValueError, match=r"has no column 'no'; it has \['a', 'b'"):
+        with pytest.raises(ValueError, match=r"has no column 'no'\. All columns: 'a', 'b'"):
             open_files(path, **options)
     pq.write_table(TABLE.select(["class"]), path)
     with pytest.raises(ValueError, match="needs attributes"):

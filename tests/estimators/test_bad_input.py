@@ -195,7 +195,7 @@ def test_the_depth_may_be_a_numpy_integer_and_all_attributes():
         ("memory_limit", -5, "memory_limit must be a number of bytes or a size"),
         ("memory_limit", [1], "memory_limit must be a number of bytes or a size"),
         ("categorical_features", "colour", "which is no list \\(write \\['colour'\\]\\)"),
-        ("categorical_features", ["hue"], "names 'hue', which is no column.*Columns: 'colour'"),
+        ("categorical_features", ["hue"], "names 'hue', which is no column.*columns: 'colour'"),
         ("categorical_features", [7], "holds the index 7, but there are 4 columns"),
         ("categorical_features", [True], "is a mask of length 1 for 4 columns"),
         ("categorical_features", [1.5], "holds 1.5, which is neither a name nor an index"),

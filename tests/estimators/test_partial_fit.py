@@ -150,7 +150,7 @@ def test_class_weights_are_of_the_classes_wherever_they_come():
     X, y = X.iloc[order].reset_index(drop=True), y[order]
     weighted = AnJEClassifier(n=2, class_weight={2: 3.0, 0: 0.5})
     assert_same(stream(fresh(weighted), X, y, [20, 55]), fresh(weighted).fit(X, y), X)
-    with pytest.raises(ValueError, match="none of which is a class"):
+    with pytest.raises(ValueError, match=r"none of which is a class of y\. Did you mean 2\?"):
         fresh(weighted, class_weight={"2": 3.0}).partial_fit(X, y, classes=[0, 1, 2])
     ignored = AnJEClassifier(n=2, class_weight={2: 0.0})
     assert_same(stream(fresh(ignored), X, y, [20, 35]), fresh(ignored).fit(X, y), X)
@@ -181,7 +181,7 @@ def test_classes_that_were_not_announced_are_refused_by_name_and_change_nothing(
     X, y = categorical_table(30, n_classes=2)
     model = AnJEClassifier().partial_fit(X, y, classes=[0, 1])
     before = model.predict_proba(X)
-    with pytest.raises(ValueError, match=r"y has the classes \[5\]"):
+    with pytest.raises(ValueError, match=r"y has the classes 5"):
         model.partial_fit(X[:2], [1, 5])
     with pytest.raises(ValueError, match="not the same as on last call"):
         model.partial_fit(X, y, classes=[0, 1, 5])
@@ -196,7 +196,7 @@ def test_classes_may_be_announced_later_if_they_hold_those_that_came():
         model.partial_fit(X, y, classes=[1, 2])
     model.partial_fit(X, y, classes=[0, 1, 2])
     assert model.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match=r"\[3\]"):
+    with pytest.raises(ValueError, match="the classes 3, which"):
         model.partial_fit(X[:1], [3])
 
 

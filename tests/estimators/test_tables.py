@@ -83,6 +83,12 @@ def test_tables_that_are_not_there_are_refused_by_name(names):
         model.tables_[names]
 
 
+def test_the_attribute_that_was_probably_meant_is_offered():
+    model = AnJEClassifier(n=1).fit(*mixed_table(60))
+    with pytest.raises(KeyError, match=r"'color' is no attribute\. Did you mean 'colour'\?"):
+        model.tables_["color"]
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_weights_times_log_probabilities_are_scores(n):
     X, y = categorical_table(60)
@@ -173,8 +179,9 @@ def test_a_disjoint_partition_as_terms_is_one_joint_estimator():
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ([("c0", "hue")], "`terms` names 'hue', which X has not; it has \\['c0'"),
-        ([(0, 9)], "`terms` names 9"),
+        ([("c0", "hue")], "`terms` names 'hue', and X has no such column. All columns: 'c0'"),
+        ([("c0", "C1")], r"Did you mean 'c1'\?"),
+        ([(0, 9)], r"`terms` names 9, and X has no such column\. All columns: 'c0'"),
         ([(0, -1)], "`terms` names -1"),
         ([(True, 0)], "`terms` names True"),
         ([("c0",)], "must name 2 different attributes since n=2"),
