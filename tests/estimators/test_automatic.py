@@ -137,7 +137,7 @@ def test_given_terms_set_the_depth():
         ({"max_terms": 3}, "max_terms goes with"),
         ({"n": 2, "alpha": 1.0, "bins": "nested", "max_terms": 3}, "max_terms goes with"),
         ({"terms": [("size", "kind", "size")]}, "must name up to 2 different attributes"),
-        ({"terms": [("size", "shade")]}, "names 'shade', which X has not"),
+        ({"terms": [("size", "shade")]}, "names 'shade', and X has no such column"),
         ({"n": 3}, "joins more attributes than X has"),
     ],
 )
