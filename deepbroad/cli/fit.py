@@ -7,11 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-import deepbroad
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import ModelName, create_model, read_depth, read_strength
-from deepbroad.cli.output import check_output
+from deepbroad.cli.output import check_output, save_model
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.cli.table import TableArgument
 from deepbroad.cli.watch import Watch
@@ -74,7 +73,7 @@ def fit(
         _fit(classifier, chosen, target, weight, scheduler)
     if "callbacks" in classifier.get_params():
         classifier.set_params(callbacks=None)
-    deepbroad.save(classifier, out)
+    save_model(classifier, out)
     facts = {"rows": n_rows, "seconds": round(perf_counter() - began, 3)}
     summary = {**describe_model(classifier), **facts, **describe_file(out)}
     show(summary, as_json=as_json, quiet=quiet)

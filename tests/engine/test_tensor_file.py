@@ -173,3 +173,14 @@ def test_a_file_is_on_disk_before_it_has_its_name_and_its_name_before_the_end(
     write_atomically(tmp_path / "a", lambda file: file.write(b"new"))
     assert steps == ["file", "rename", "folder"]
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_named_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, lambda file: file.write(b"new"))
+    assert os.read(read, 10) == b"new"
+    os.close(read)
+    assert pipe.is_fifo()
