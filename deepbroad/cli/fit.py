@@ -32,7 +32,10 @@ def fit(
     numeric: Numeric = None,
     drop: Drop = None,
     memory_limit: Annotated[str | None, typer.Option(help="Such as 512MB or 4GB.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the choice of n.")] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which the choice of n and alpha tries nothing new."),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder to resume from if the fit is killed.")
     ] = None,
