@@ -31,7 +31,9 @@ class DBLClassifier(ChosenTerms):
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty, on the scale of the sum over rows. A number for all cells, or one
         for each order from 1 to n. "auto" finds strengths that do well on held-out rows: of each
-        order, of each resolution of numbers, and of each table by what it tells (`selection_`).
+        order, of each resolution of numbers, and of each table by what it tells (`selection_`). No
+        number is good for all tables: one that is too small over-fits badly. Search for it by
+        cross-validation, from 1 to 10,000, or give the strengths that another fit chose.
     orders : {"auto", "all", "exact"}, default="auto"
         "all": tuples of 1, 2, ..., n attributes have cells, so that a tuple that is rare backs off
         to its parts; then alpha is the strength of scores, ½ α (β - β⁰)². "exact": only tuples of n
