@@ -110,9 +110,10 @@ def _holds(given: Path, out: Path) -> bool:
         return False
     if not given.is_dir():
         return _is_same(given, out)
-    folder, place = os.path.realpath(given), Path(os.path.realpath(out))
-    inside = Path(folder) in (place, *place.parents)
-    return inside or any(_is_same(file, out) for file in given.rglob("*"))
+    folder, place = Path(os.path.realpath(given)), Path(os.path.realpath(out))
+    if folder in (place, *place.parents):
+        return True
+    return place.exists() and any(_is_same(file, out) for file in given.rglob("*"))
 
 
 def _is_same(given: Path, out: Path) -> bool:
