@@ -15,7 +15,7 @@ from deepbroad import DBLClassifier
 rows = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
 table = draw_survey(rows)
 X, y = table.drop_columns("income"), table["income"].to_numpy()
-model = DBLClassifier(n=2, alpha=1.0).fit(X, y)
+model = DBLClassifier(n=2).fit(X, y)
 
 script = deepbroad.export(model, to="sql", dialect="sqlite", table="people")
 database = sqlite3.connect(":memory:")

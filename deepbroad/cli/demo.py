@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.cli.failure import plainly
 from deepbroad.cli.screen import Screen
 from deepbroad.datasets import HANDS, poker_hand
 from deepbroad.measures import Measures, measure
@@ -58,6 +59,7 @@ class _Split(NamedTuple):
     y_test: NDArray[np.int64]
 
 
+@plainly
 def demo(
     rows: Annotated[
         int, typer.Option(min=1000, help="Hands to draw; half of them train, half test.")
@@ -68,6 +70,8 @@ def demo(
 ) -> None:
     """Compare AnJE, LR, DBL and a random forest on poker hands."""
     console = Screen()
+    # Before the fits, so that a folder that cannot be made costs nothing.
+    out.mkdir(parents=True, exist_ok=True)
     split = _split_hands(rows)
     console.print(
         f"Poker hands: {len(split.y_train):,} to train, {len(split.y_test):,} to test. "
@@ -218,6 +222,5 @@ def _draw_convergence(curves: dict[str, Sequence[float]], out: Path) -> Path:
     axes.set_title("Poker hands: convergence of DBL² and LR²")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    out.mkdir(parents=True, exist_ok=True)
     figure.savefig(out / _PICTURE, dpi=200)
     return out / _PICTURE

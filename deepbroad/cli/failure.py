@@ -49,7 +49,14 @@ def plainly(command: Command) -> Command:
                     console.out(traceback.format_exc(), end="", highlight=False)
                 else:
                     message = name_pipe(str(error)) or type(error).__name__
-                    console.print(f"Error: {message}", style="red", markup=False, highlight=False)
+                    # Paths in a message are to be copied: lines are left for the screen to wrap.
+                    console.print(
+                        f"Error: {message}",
+                        style="red",
+                        markup=False,
+                        highlight=False,
+                        soft_wrap=True,
+                    )
                 raise typer.Exit(1) from None
 
     return run  # type: ignore[return-value]

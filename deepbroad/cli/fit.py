@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-import deepbroad
 from deepbroad.cli.columns import Categorical, Drop, Numeric, choose_columns
 from deepbroad.cli.failure import Debug, Quiet, plainly
 from deepbroad.cli.models import ModelName, create_model, read_depth, read_strength
-from deepbroad.cli.output import check_output
+from deepbroad.cli.output import check_output, save_model
 from deepbroad.cli.screen import Screen
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.cli.table import TableArgument
@@ -33,7 +32,10 @@ def fit(
     numeric: Numeric = None,
     drop: Drop = None,
     memory_limit: Annotated[str | None, typer.Option(help="Such as 512MB or 4GB.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the choice of n.")] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which the choice of n and alpha tries nothing new."),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder to resume from if the fit is killed.")
     ] = None,
@@ -74,7 +76,7 @@ def fit(
         _fit(classifier, chosen, target, weight, scheduler)
     if "callbacks" in classifier.get_params():
         classifier.set_params(callbacks=None)
-    deepbroad.save(classifier, out)
+    save_model(classifier, out)
     facts = {"rows": n_rows, "seconds": round(perf_counter() - began, 3)}
     summary = {**describe_model(classifier), **facts, **describe_file(out)}
     show(summary, as_json=as_json, quiet=quiet)

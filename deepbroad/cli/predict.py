@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import typer
 
 import deepbroad
 from deepbroad.cli.failure import Debug, Quiet, plainly
-from deepbroad.cli.output import check_output
+from deepbroad.cli.output import check_output, write_output
 from deepbroad.cli.screen import Screen
 from deepbroad.cli.table import TableArgument
 
@@ -40,8 +40,17 @@ def predict(
     check_output(out, model, table)
     classifier = deepbroad.load(model)
     batches = predict_batches(classifier, table, proba=proba)
-    n_rows = write_batches(batches, out)
-    if out is not None and not quiet:
+    if out is None:
+        write_batches(batches, sys.stdout.buffer, "CSV")
+        return
+    n_rows = 0
+
+    def write(file: BinaryIO) -> None:
+        nonlocal n_rows
+        n_rows = write_batches(batches, file, WRITERS[out.suffix.lower()])
+
+    write_output(out, write)
+    if not quiet:
         Screen(stderr=True).print(f"{n_rows:,} predictions in {out}", highlight=False, markup=False)
 
 
@@ -56,18 +65,16 @@ def predict_batches(classifier: Any, table: Path, *, proba: bool) -> Iterator[pa
         yield pa.table(columns)
 
 
-def write_batches(batches: Iterator[pa.Table], out: Path | None) -> int:
-    """Write tables to a file, or to the screen; return how many rows they had."""
+def write_batches(batches: Iterator[pa.Table], sink: BinaryIO, file_format: str) -> int:
+    """Write tables to an open file in one of the formats; return how many rows they had."""
     first = next(batches)
-    if out is None:
-        sink: Any = sys.stdout.buffer
-        writer: Any = pa_csv.CSVWriter(sink, first.schema)
-    elif WRITERS[out.suffix.lower()] == "Parquet":
-        writer = pq.ParquetWriter(out, first.schema)
-    elif WRITERS[out.suffix.lower()] == "Arrow":
-        writer = pa.ipc.new_file(str(out), first.schema)
+    writer: Any
+    if file_format == "Parquet":
+        writer = pq.ParquetWriter(sink, first.schema)
+    elif file_format == "Arrow":
+        writer = pa.ipc.new_file(sink, first.schema)
     else:
-        writer = pa_csv.CSVWriter(str(out), first.schema)
+        writer = pa_csv.CSVWriter(sink, first.schema)
     n_rows = 0
     with writer:
         writer.write_table(first)

@@ -157,10 +157,11 @@ class Automatic:
             # It has all tuples of these depths, however the searches before it fared.
             had = {str(depth) for depth in range(1, counted.best.depth + 1)}
             skipped = {what: why for what, why in self.skipped.items() if what not in had}
-            return replace(counted, skipped=skipped, is_cut_short=self.is_cut_short)
+            is_cut_short = self.is_cut_short or self.search.is_cut_short
+            return replace(counted, skipped=skipped, is_cut_short=is_cut_short)
         strength = best.strength
         factor = find_caution(best.validation, strength, best.trial.loss, self.search.deadline)
-        self.is_cut_short |= self.search.is_late
+        self.is_cut_short |= self.search.is_late or self.search.is_cut_short
         factor *= self._refine(best.levelled, strength)
         return Choice(
             best.levelled,
@@ -377,7 +378,7 @@ class Automatic:
             per_row = 8.0 * ROW_VECTORS + len(source.cardinalities)
             count = min(MAX_REFINED, int(self.memory_limit / 4 / per_row))
             source = source.draw(max(count, MAX_ROWS), np.random.default_rng(self.seed))
-        return find_factor(
+        refined = find_factor(
             merge_copies(source),
             levelled.terms,
             self.family.shared_out(levelled.shares, 0.0),
@@ -388,3 +389,5 @@ class Automatic:
             random=np.random.default_rng(self.seed),
             threads=self.threads,
         )
+        self.is_cut_short |= refined.is_cut_short
+        return refined.factor

@@ -36,6 +36,8 @@ def find_caution(
         The `perf_counter` after which nothing more is tried.
     """
     found = 1.0
+    if perf_counter() >= deadline:
+        return found
     solver = replace(FIRST, tol=FIRST.tol * loss_level(loss))
     best = validation.losses(strength, solver)
     for factor in FACTORS:

@@ -30,7 +30,8 @@ class Choice:
         What strengths were multiplied by: for all rows, where the trials had only some; out of
         caution, where they are few.
     is_cut_short : bool
-        Whether a search for strengths ended for want of time.
+        Whether the clock, or an estimate of seconds, kept anything from being tried: another fit of
+        the same rows may then choose otherwise.
     among : dict from order to ndarray
         The tuples of attributes of those orders that do not have all.
     redundant : dict from order to int

@@ -43,9 +43,10 @@ EXPECTED_SWEEPS = 4 * 10
 # Seconds of these passes at typical costs, up to which fits are precise: longer ones would leave
 # strengths untried (pendigits). Coarse ones tell strengths apart less well (segment, letter).
 PRECISE_SECONDS = 6.0
-# Seconds that a search in the space of rows may take: what deeper tuples of few rows gain by more
-# is little (splice, spambase).
-MOST_BY_ROWS = 20.0
+# Seconds of one thread, at typical costs, that a search in the space of rows may take: what deeper
+# tuples of few rows gain by more is little (splice, spambase). Of one thread, so that the number of
+# threads changes no model.
+MOST_BY_ROWS = 40.0
 # Where the search begins for tilings: the strength of one, if it had no copies.
 TILED_STRENGTH = 3.0
 
@@ -133,10 +134,13 @@ class DepthSearch:
         self.deadline = perf_counter() + self.time_limit
         self.resolutions = Resolutions(self.source.attributes, self.source.cardinalities)
         self._has_begun = False
+        # Whether the clock, or an estimate of seconds, kept anything from being tried.
+        self.is_cut_short = False
 
     def go_on_from(self, other: "DepthSearch") -> None:
-        """Share the time that another search has begun to take."""
+        """Share the time that another search has begun to take, and what it was kept from."""
         self.deadline, self._has_begun = other.deadline, other._has_begun
+        self.is_cut_short |= other.is_cut_short
 
     @property
     def room(self) -> float:
@@ -145,8 +149,10 @@ class DepthSearch:
 
     @property
     def is_late(self) -> bool:
-        """Whether nothing new is to be tried."""
-        return perf_counter() > self.deadline
+        """Whether nothing new is to be tried; that it was so is kept in `is_cut_short`."""
+        late = perf_counter() > self.deadline
+        self.is_cut_short |= late
+        return late
 
     def run(
         self,
@@ -189,9 +195,10 @@ class DepthSearch:
         plan = planner.cheapest()
         is_cheap = self._is_cheap(plan)
         if glances and not is_cheap:
-            return "time"
-        if not forced and not self._has_time(plan, levelled, by_dual=tiled is not None):
-            return "time"
+            return "passes"
+        if not forced and (reason := self._find_delay(plan, levelled, by_dual=tiled is not None)):
+            self.is_cut_short |= reason == "time"
+            return reason
         validation = self._validate(plan, levelled)
         if not self._has_begun:
             # The first passes of all may have kernels to compile, which is no part of a choice.
@@ -224,24 +231,29 @@ class DepthSearch:
             room=self.room,
         )
 
-    def _has_time(self, plan: Plan, levelled: LevelledTerms, *, by_dual: bool) -> bool:
-        """Tell whether there is time for some trials, which dual ascent may make shorter.
+    def _find_delay(self, plan: Plan, levelled: LevelledTerms, *, by_dual: bool) -> str:
+        """Return why there is no time for some trials, "" if there is.
 
-        Of tilings it does. Of all tuples of a depth it may take longer than is thought, and then
-        the most telling ones would have been the better choice (waveform-5000).
+        "time" is for what the clock decides; other reasons are the same whenever a fit is made.
+        Dual ascent makes trials of tilings shorter. With all tuples of a depth it may take longer
+        than is thought, and then the most telling ones would have been the better choice
+        (waveform-5000).
         """
         if plan_gram(self.sample, plan, levelled.kinds, self.room):
             needed = search_seconds(
                 self.sample, plan, folds=self.n_folds, room=self.room,
-                n_threads=self.threads.count,
+                n_threads=1,
             )  # fmt: skip
-            return needed <= min(MOST_BY_ROWS, self.deadline - perf_counter())
+            if needed > MOST_BY_ROWS:
+                return "too many pairs of rows"
+            late = perf_counter() + needed / self.threads.count > self.deadline
+            return "time" if late else ""
         estimate = estimate_fit(
             self.sample, plan, history=self.history, n_threads=self.threads.count
         )
         passes = self._count_passes(plan) if by_dual else float(EXPECTED_PASSES)
         needed = passes * self.n_folds * estimate.seconds_per_pass
-        return perf_counter() + needed <= self.deadline
+        return "" if perf_counter() + needed <= self.deadline else "time"
 
     def _count_passes(self, plan: Plan) -> float:
         """Return how many passes a few trials by dual ascent take as long as."""

@@ -7,6 +7,7 @@ have heavier tails than a normal one, and with more rows weaker strengths do bet
 from dataclasses import replace
 from math import sqrt
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,13 @@ SOLVER = LBFGS(max_iter=200, tol=1e-5)
 LEAST_ITERATIONS = 60
 
 
+class Refinement(NamedTuple):
+    """A factor for all strengths, and whether the clock had a part in it."""
+
+    factor: float
+    is_cut_short: bool
+
+
 def find_factor(
     source: ArraySource,
     terms: Terms,
@@ -42,7 +50,7 @@ def find_factor(
     deadline: float,
     random: np.random.Generator,
     threads: Threads,
-) -> float:
+) -> Refinement:
     """Return the factor, at most 1, by which strengths do best on held-out rows of a source.
 
     It is 1 where trying would take beyond the `deadline`, a `perf_counter`.
@@ -52,7 +60,8 @@ def find_factor(
     # Of two fits at least.
     allowed = (deadline - perf_counter()) / (2 * estimate.seconds_per_pass)
     if allowed < LEAST_ITERATIONS:
-        return 1.0
+        return Refinement(1.0, is_cut_short=True)
+    is_cut_short = allowed < SOLVER.max_iter
     solver = replace(SOLVER, max_iter=int(min(allowed, SOLVER.max_iter)))
     rows = source.rows_of_weight
     held = np.sort(random.choice(rows, min(HELD_ROWS, len(rows) // 5), replace=False))
@@ -62,9 +71,10 @@ def find_factor(
     best, factor = validation.loss(strength, solver), 1.0
     for _ in range(MOST_STEPS):
         if perf_counter() > deadline:
+            is_cut_short = True
             break
         loss = validation.loss(strength * (factor / STEP), solver)
         if loss >= best * (1.0 - BETTER):
             break
         best, factor = loss, factor / STEP
-    return factor
+    return Refinement(factor, is_cut_short)

@@ -40,7 +40,8 @@ def try_cuts(search: DepthSearch, depth: int, start: Strengths, *, least: int) -
     """Search at a depth with and without cuts by the class, and return how to go on.
 
     Both are judged by rows that told nothing about the cuts. Where there is no memory for them at
-    the depth that the model is to have at `least`, nothing is tried.
+    the depth that the model is to have at `least`, nothing is tried; where time is up after the
+    search without cuts, there is none with them.
     """
     held = search.held[:SHARP_FOLDS]
     sharp = sharpen_without(search.sample, np.concatenate(held), search.threads)
@@ -51,9 +52,14 @@ def try_cuts(search: DepthSearch, depth: int, start: Strengths, *, least: int) -
         return SharpTrial(search, None, [])
     plain = search if len(held) == len(search.held) else replace(search, held=held)
     without = plain.run(depth, start, {}, forced=True)
+    if not isinstance(without, Found):
+        raise AssertionError("a search that is forced finds something")
+    if plain.is_late:
+        search.go_on_from(plain)
+        return SharpTrial(search, without if plain is search else None, [without])
     informed.go_on_from(plain)
     within = informed.run(depth, start, {}, forced=True)
-    if not isinstance(without, Found) or not isinstance(within, Found):
+    if not isinstance(within, Found):
         raise AssertionError("a search that is forced finds something")
     tried = [without, within]
     if within.gain_over(without) > (WORTH_CUTTING if plain is search else WORTH_FOLDS):

@@ -126,7 +126,10 @@ class StrengthSearch:
     def run(self, start: Strengths) -> Trial:
         """Return the best trial of strengths by order, starting from some."""
         strength = start.per_term(self._levelled)
+        before = self._validation.passes
         first = self._validation.loss(strength, FIRST)
+        if self._is_late():
+            return self._record(start, UNADAPTED, first, before)
         level = loss_level(first) if self._precise else 1.0
         self._solver = replace(SOLVER, tol=SOLVER.tol * level)
         if level < 1.0:
@@ -190,13 +193,17 @@ class StrengthSearch:
         self, strengths: Strengths, adaptation: Adaptation, loss: Callable[[], float]
     ) -> Trial:
         before = self._validation.passes
-        found = loss()
-        passes = self._validation.passes - before
+        return self._record(strengths, adaptation, loss(), before)
+
+    def _record(
+        self, strengths: Strengths, adaptation: Adaptation, loss: float, before: int
+    ) -> Trial:
+        """Keep a trial, given how many passes there had been before it."""
         trial = Trial(
             strengths,
             adaptation,
-            found,
-            passes,
+            loss,
+            self._validation.passes - before,
             tiled=self._tiled,
             by_class=self._by_class,
             folds=len(self._validation.folds),

@@ -121,10 +121,16 @@ def write_atomically(
 ) -> None:
     """Write a file so that a crash leaves the old one or the new one, never a part.
 
-    `check` is given the path of the new file before that takes the place of the old one. If it
-    raises an error, the old file stays.
+    A link stays a link. `check` is given the path of the new file before that takes the place of
+    the old one. If it raises an error, the old file stays. A device or a named pipe is written to
+    as it is, unchecked: a rename would put a file in its place, and it may not be read again.
     """
-    beside = path.with_name(f".{path.name:.80}.{secrets.token_hex(4)}.tmp")
+    path = Path(os.path.realpath(path))
+    if is_special(path):
+        with path.open("wb") as file:
+            write(file)
+        return
+    beside = name_beside(path)
     try:
         with beside.open("xb") as file:
             write(file)
@@ -137,6 +143,16 @@ def write_atomically(
         beside.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def name_beside(path: Path) -> Path:
+    """Return a new hidden name in the folder of a file, to write to before a rename."""
+    return path.with_name(f".{path.name:.80}.{secrets.token_hex(4)}.tmp")
+
+
+def is_special(path: Path) -> bool:
+    """Tell whether a path is a device, a named pipe or a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def sync_folder(path: Path) -> None:

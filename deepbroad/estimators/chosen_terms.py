@@ -135,7 +135,10 @@ class ChosenTerms(StreamedDiscriminative):
                 source, depth, exact=exact, among=chosen.among or among, tiled=chosen.tiled,
                 by_class=chosen.best.by_class, limit=coded.limit,
             )  # fmt: skip
-            return levelled.terms, chosen.restore(levelled)
+            restored = chosen.restore(levelled)
+            if restored.is_cut_short:
+                warn_of_time(restored, self.time_limit)
+            return levelled.terms, restored
         choice = choose_model(
             source,
             self._unstrengthened(),

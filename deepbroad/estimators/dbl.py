@@ -31,7 +31,9 @@ class DBLClassifier(ChosenTerms):
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty, on the scale of the sum over rows. A number for all cells, or one
         for each order from 1 to n. "auto" finds strengths that do well on held-out rows: of each
-        order, of each resolution of numbers, and of each table by what it tells (`selection_`).
+        order, of each resolution of numbers, and of each table by what it tells (`selection_`). No
+        number is good for all tables: one that is too small over-fits badly. Search for it by
+        cross-validation, from 1 to 10,000, or give the strengths that another fit chose.
     orders : {"auto", "all", "exact"}, default="auto"
         "all": tuples of 1, 2, ..., n attributes have cells, so that a tuple that is rare backs off
         to its parts; then alpha is the strength of scores, ½ α (β - β⁰)². "exact": only tuples of n
@@ -92,10 +94,12 @@ class DBLClassifier(ChosenTerms):
         and exact orders the best tuples are kept, as many as fit, and a warning says so; else it is
         an error.
     time_limit : float, default=60
-        Seconds that the automatic choice may take, compiling aside; a depth that would take longer
-        is not tried, and strengths that no time is left for neither, which a warning says.
-        Beyond 30,000 rows, as many again to adjust the strengths to all rows. It is no limit of the
-        fit that follows.
+        Seconds after which the automatic choice tries nothing new, compiling aside; a depth that is
+        estimated to take longer is not tried. A trial that has begun is finished, so that the
+        choice takes longer than this, on wide tables several times as long. A warning says where
+        time decided what was tried: another fit of the same rows may then choose a different model.
+        Beyond 30,000 rows, as many seconds again to adjust the strengths to all rows. It is no
+        limit of the fit that follows.
     warm_start : bool, default=False
         Start from the scores of the previous fit.
     callbacks : list of callables or None, default=None
@@ -108,7 +112,8 @@ class DBLClassifier(ChosenTerms):
         the same model. It is left empty by a fit that comes to its end, and saving takes about
         5 % of the time at most. One folder serves one fit at a time.
     n_jobs : int or None, default=None
-        Threads; None and -1 use all cores. The result does not depend on it.
+        Threads; None and -1 use all cores. The result does not depend on it, unless `time_limit`
+        had a part in the choice.
     random_state : int, RandomState or None, default=0
         Draws the rows that the automatic choice holds out, and the batches of "sgd".
     verbose : int, default=0

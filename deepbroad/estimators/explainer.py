@@ -62,7 +62,7 @@ class Explainer(Predictor):
         --------
         >>> from deepbroad import DBLClassifier
         >>> X = [["sunny", "hot"], ["sunny", "cool"], ["rain", "cool"], ["rain", "hot"]] * 5
-        >>> model = DBLClassifier(n=2, alpha=1.0).fit(X, ["no", "yes", "yes", "no"] * 5)
+        >>> model = DBLClassifier(n=2).fit(X, ["no", "yes", "yes", "no"] * 5)
         >>> model.explain().effects[0]
         ('x1',)
         >>> rows = model.explain([["rain", "cool"]])

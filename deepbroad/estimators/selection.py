@@ -55,14 +55,23 @@ def warn_of_copies(choice: Choice) -> None:
 
 
 def warn_of_time(choice: Choice, time_limit: float) -> None:
-    """Say that the time limit ended a search."""
+    """Say that the time limit decided what was tried."""
+    count = len(choice.trials)
+    left_out = [_name_skipped(what) for what, why in choice.skipped.items() if why == "time"]
+    without = f", and {', '.join(left_out)} had no time at all" if left_out else ""
     warnings.warn(
-        f"time_limit={time_limit:g} ended the search for strengths after {len(choice.trials)} "
-        "trials, and a busier machine would have had fewer; raise it for a better model, or give n "
-        "and alpha for a plainer one that does not depend on time.",
+        f"time_limit={time_limit:g} ended the automatic choice after {count} "
+        f"{'trial' if count == 1 else 'trials'}{without}. Another fit of the same rows, or one on "
+        "a busier machine, may choose a different model. Raise time_limit for a better model, or "
+        "give n and alpha for a plainer one that does not depend on time.",
         UserWarning,
         stacklevel=6,
     )
+
+
+def _name_skipped(what: str) -> str:
+    """Return what was not tried by its name: depths are kept by their number."""
+    return f"n={what}" if what.isdecimal() else what
 
 
 def _describe_trial(trial: Trial) -> dict[str, Any]:

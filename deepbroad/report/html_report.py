@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from deepbroad.engine.tensor_file import write_atomically
 from deepbroad.report import canvas
 from deepbroad.report.effect_data import choose_rows, describe_effects, describe_rows
 from deepbroad.report.label import cut
@@ -97,7 +98,8 @@ def write_report(
     }
     page = fill_page(title, _introduce(model, rows), sections, data)
     path = Path(path)
-    path.write_text(page, encoding="utf-8", errors="replace")  # lone surrogates are no text
+    text = page.encode("utf-8", errors="replace")  # lone surrogates are no text
+    write_atomically(path, lambda file: file.write(text))
     return path
 
 

@@ -80,3 +80,14 @@ def test_demo_refuses_a_file_as_its_folder(tmp_path):
     result = run("demo", "--out", tmp_path / "file")
     assert result.exit_code == 2
     assert "is a file" in flatten(result.output)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no new folders, even of root")
+def test_demo_knows_before_its_fits_that_its_folder_cannot_be_made(monkeypatch):
+    # The name of the module is that of its command in the package.
+    module = sys.modules["deepbroad.cli.demo"]
+    monkeypatch.setattr(module, "_split_hands", lambda rows: pytest.fail("it began"))
+    result = run("demo", "--out", "/proc/demo")
+    assert result.exit_code == 1
+    assert "Error: " in result.output
+    assert "/proc/demo" in result.output

@@ -1,9 +1,13 @@
 """What the pages of the site and the README show runs as it stands there."""
 
+import re
 import sys
 
+import numpy as np
 import pytest
 
+from deepbroad.datasets import poker_hand
+from deepbroad.measures import measure
 from tests.docs.pages import ROOT, read_blocks, read_commands, run_page
 
 DOCS = ROOT / "docs"
@@ -23,6 +27,24 @@ def test_a_page_does_what_it_says(page, tmp_path, monkeypatch):
         pytest.importorskip(name, reason=f"{name} is not installed")
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+def test_the_first_example_tells_far_more_than_class_frequencies():
+    names = {}
+    exec(read_blocks((DOCS / "index.md").read_text(encoding="utf-8"))[0].text, names)
+    model, labels = names["model"], np.arange(10)
+    X, y = poker_hand(5_000, seed=9, return_X_y=True)
+    frequencies = np.bincount(names["y"], minlength=10) / len(names["y"])
+    known = measure(y, np.tile(frequencies, (len(y), 1)), classes=labels, labels=labels)
+    found = measure(y, model.predict_proba(X), classes=model.classes_, labels=labels)
+    assert found.log_loss < 0.6 * known.log_loss
+
+
+def test_no_example_fits_a_strength_that_nobody_searched_for():
+    shown = [*PAGES, ROOT / "README.md", *(ROOT / "examples").glob("*.py")]
+    shown += (ROOT / "deepbroad").rglob("*.py")
+    pattern = re.compile(r"DBLClassifier\([^()]*alpha=[\d.]+[^()]*\)\.fit")
+    assert [path.name for path in shown if pattern.search(path.read_text("utf-8"))] == []
 
 
 def test_every_picture_of_a_page_is_there():

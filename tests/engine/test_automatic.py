@@ -141,6 +141,24 @@ def test_depths_that_a_limit_forbids_are_reported(limit, reason):
     choice = choose(exclusive_or(), **limit)
     assert choice.best.depth == 1
     assert choice.skipped == {"2": reason, "3": reason}
+    assert choice.is_cut_short == (reason == "time")
+
+
+def test_a_depth_that_is_thought_to_take_too_long_is_cut_short(monkeypatch):
+    # Each search has all the time that it wants; the estimate alone says no.
+    monkeypatch.setattr(depth_search, "search_seconds", lambda *_, **__: 19.0)
+    monkeypatch.setattr(depth_search, "plan_gram", lambda *_: True)
+    choice = choose(exclusive_or(), time_limit=18.0)
+    assert choice.skipped == {"2": "time", "3": "time"}
+    assert choice.is_cut_short
+
+
+def test_a_depth_that_takes_too_many_pairs_of_rows_was_not_the_clocks_to_decide(monkeypatch):
+    monkeypatch.setattr(depth_search, "search_seconds", lambda *_, **__: 41.0)
+    monkeypatch.setattr(depth_search, "plan_gram", lambda *_: True)
+    choice = choose(exclusive_or())
+    assert set(choice.skipped.values()) == {"too many pairs of rows"}
+    assert not choice.is_cut_short
 
 
 def test_tuples_whose_list_is_too_long_are_skipped_unless_they_are_asked_for():

@@ -96,6 +96,21 @@ def test_a_shortlist_is_made_shorter_where_time_is_short(monkeypatch):
     assert 0 < len(choice.among[2]) <= 6
 
 
+def test_a_shortlist_that_stands_in_for_pairs_that_would_take_too_long_is_cut_short(monkeypatch):
+    monkeypatch.setattr(automatic, "SHORTLISTS", (2.0, 0.5))
+    find_delay = DepthSearch._find_delay
+
+    def find(self, plan, levelled, **options):
+        is_short = np.count_nonzero(plan.terms.orders == 2) <= 24
+        return find_delay(self, plan, levelled, **options) if is_short else "time"
+
+    monkeypatch.setattr(DepthSearch, "_find_delay", find)
+    choice = choose(wide_exclusive_or(), depths=[1, 2])
+    assert choice.best.depth == 2
+    assert 0 < len(choice.among[2]) <= 24
+    assert choice.is_cut_short
+
+
 def test_given_tuples_are_never_a_shortlist(monkeypatch):
     monkeypatch.setattr(listing, "MAX_TERMS", 40)
     monkeypatch.setattr(automatic, "draw_shortlist", None)

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine import automatic
+from deepbroad.engine import automatic, refinement
 from deepbroad.engine.automatic import Automatic
-from deepbroad.engine.refinement import MOST_STEPS, STEP, find_factor
+from deepbroad.engine.refinement import (
+    LEAST_ITERATIONS,
+    MOST_STEPS,
+    STEP,
+    Refinement,
+    find_factor,
+)
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 from deepbroad.model.terms import Terms
@@ -22,7 +28,7 @@ def source_of(rows=600, seed=0, odds=(0.02, 0.5, 0.98)):
     return ArraySource(codes, labels, n_classes=2, cardinalities=np.full(3, 3))
 
 
-def factor_of(strength, *, seconds=60.0, source=None):
+def refine(strength, *, seconds=60.0, source=None):
     source = source or source_of()
     terms = Terms.of_order(1, source.cardinalities)
     with Threads(1) as threads:
@@ -39,6 +45,10 @@ def factor_of(strength, *, seconds=60.0, source=None):
         )
 
 
+def factor_of(strength, **options):
+    return refine(strength, **options).factor
+
+
 def test_strengths_that_are_far_too_great_are_lowered():
     assert factor_of(1e4) == pytest.approx(STEP**-MOST_STEPS)
 
@@ -48,7 +58,19 @@ def test_great_strengths_are_kept_where_there_is_nothing_to_learn():
 
 
 def test_nothing_is_tried_after_the_deadline():
-    assert factor_of(1e4, seconds=-1.0) == 1.0
+    assert refine(1e4, seconds=-1.0) == (1.0, True)
+
+
+def test_the_clock_has_no_part_where_there_is_time():
+    assert not refine(1e4).is_cut_short
+
+
+def test_fits_that_are_made_shorter_for_want_of_time_are_reported(monkeypatch):
+    class Slow:
+        seconds_per_pass = 60.0 / (2 * LEAST_ITERATIONS + 10)
+
+    monkeypatch.setattr(refinement, "estimate_fit", lambda *_, **__: Slow)
+    assert refine(1e4).is_cut_short
 
 
 def test_rows_of_weight_zero_are_never_held_out():
@@ -66,7 +88,12 @@ def test_rows_of_weight_zero_are_never_held_out():
 def test_a_choice_is_refined_only_where_it_looked_at_some_of_the_rows(monkeypatch, most):
     monkeypatch.setattr(automatic, "MAX_ROWS", most)
     asked = []
-    monkeypatch.setattr(automatic, "find_factor", lambda *_, **__: asked.append(1) or 0.5)
+
+    def refuse_time(*_, **__):
+        asked.append(1)
+        return Refinement(0.5, is_cut_short=True)
+
+    monkeypatch.setattr(automatic, "find_factor", refuse_time)
     monkeypatch.setattr(automatic, "find_caution", lambda *_: 1.0)
     with Threads(1) as threads:
         choice = Automatic(
@@ -83,6 +110,7 @@ def test_a_choice_is_refined_only_where_it_looked_at_some_of_the_rows(monkeypatc
         ).choose()
     assert choice.factor == (0.5 if most == 100 else 1.0)
     assert len(asked) == (most == 100)
+    assert choice.is_cut_short == (most == 100)
     expected = choice.best.strengths.per_term(choice.levelled) * choice.factor
     if not choice.best.adaptation.power:
         np.testing.assert_allclose(choice.strength, expected)

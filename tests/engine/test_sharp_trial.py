@@ -281,3 +281,14 @@ def test_scores_by_counts_are_with_cuts_by_the_class_too(monkeypatch):
     assert again.best == choice.best
     assert tuples_of(again) == tuples_of(choice)
     np.testing.assert_array_equal(again.strength, choice.strength)
+
+
+@pytest.mark.parametrize(("rows", "folds"), [(ONE_FOLD, 1), (FIVE_FOLDS, 5)])
+def test_where_time_is_up_no_cuts_are_tried(rows, folds):
+    search = replace(search_of(sharp_rows(*step_table(rows, 0))), time_limit=1e-9)
+    trial = try_cuts(search, 1, START, least=1)
+    assert trial.search is search
+    assert search.is_cut_short
+    (without,) = trial.tried
+    assert not without.trial.by_class
+    assert (trial.found is without) == (folds == 1)

@@ -228,3 +228,12 @@ def test_orders_without_terms_keep_their_start():
     _, best = search(Bowl(levelled, (3000.0,)))
     assert best.strengths.by_order[0] == START.by_order[0]
     assert best.strengths.by_order[1] == pytest.approx(3000.0)
+
+
+def test_a_search_that_is_late_after_its_first_fit_tries_nothing_more():
+    bowl = Bowl(LEVELLED, (0.001, 3.0), growth=2.0)
+    found, best = search(bowl, deadline=-NEVER)
+    assert len(bowl.calls) == 1
+    assert found.trials == [best]
+    assert (best.strengths, best.passes) == (START, 10)
+    assert found.is_cut_short

@@ -187,3 +187,14 @@ def test_a_file_that_is_refused_leaves_the_old_one(tmp_path):
         write_atomically(path, lambda file: file.write(b"new"), refuse)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_named_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, lambda file: file.write(b"new"), pytest.fail)
+    assert os.read(read, 10) == b"new"
+    os.close(read)
+    assert pipe.is_fifo()

@@ -23,7 +23,7 @@ def wide_table():
 
 def test_a_limit_of_time_is_reported():
     X, y = small_table()
-    with pytest.warns(UserWarning, match="ended the search for strengths after 1 trial"):
+    with pytest.warns(UserWarning, match=r"after 1 trial, and n=2 had no time"):
         model = DBLClassifier(time_limit=1e-9).fit(X, y)
     assert model.selection_["n"] == 1
     assert model.selection_["skipped"] == {"2": "time"}

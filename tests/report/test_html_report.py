@@ -1,6 +1,8 @@
 """Reports say what the model and the rows say, and hold whatever names and values there are."""
 
 import builtins
+import errno
+import os
 
 import numpy as np
 import pandas as pd
@@ -83,6 +85,21 @@ def test_nothing_is_loaded_from_anywhere(three, tmp_path):
     page = report_on(*three, tmp_path)
     assert all(link.startswith("#") for link in page.links)
     assert not {"link", "iframe", "img", "object", "embed"} & {*page.tags}
+
+
+def test_a_report_that_finds_no_room_leaves_the_old_one(two, tmp_path, monkeypatch):
+    model, X, y = two
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_report(model, X, y, path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_training_rows_are_recognised(three, tmp_path):
