@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from deepbroad.data.damage import check_batch, naming
+
 # Parquet's column chunks are read through buffers of this size, one for each column, instead of
 # whole: a row group often has a million rows.
 _BUFFER = 2**16
@@ -77,7 +79,26 @@ class TableFile(ABC):
         return "the data set" if self.path is None else str(self.path)
 
 
-class ParquetTable(TableFile):
+class BinaryTable(TableFile):
+    """A file whose bytes Arrow takes as they are: they are checked before anything uses them."""
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns; ValueError that names the file if it is damaged."""
+        batches = self._batches(columns, rows)
+        while True:
+            with naming(self):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                check_batch(batch)
+            yield batch
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Read some columns as they are in the file."""
+
+
+class ParquetTable(BinaryTable):
     """A Parquet file; text comes as dictionaries, which the file mostly has already."""
 
     def __init__(self, path: Path | None) -> None:
@@ -93,7 +114,7 @@ class ParquetTable(TableFile):
         """All columns."""
         return list(self._schema.names)
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def _batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns."""
         text = [
             field.name
@@ -129,7 +150,7 @@ class ParquetTable(TableFile):
         return self.path
 
 
-class ArrowTable(TableFile):
+class ArrowTable(BinaryTable):
     """A file in Arrow's own format, which Feather is too."""
 
     def __init__(self, path: Path) -> None:
@@ -142,7 +163,7 @@ class ArrowTable(TableFile):
         """All columns."""
         return list(self._schema.names)
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def _batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns."""
         places = [self._schema.names.index(name) for name in columns]
         with pa.OSFile(str(self.path)) as file:
@@ -169,7 +190,7 @@ class ArrowTable(TableFile):
             yield from reader
 
 
-class DatasetTable(TableFile):
+class DatasetTable(BinaryTable):
     """A data set of pyarrow's: any file system, filters, folders whose names are values."""
 
     def __init__(self, dataset: ds.Dataset) -> None:
@@ -191,7 +212,7 @@ class DatasetTable(TableFile):
             for one in whole.get_fragments()
         ]
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def _batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns."""
         scanner = self._dataset.scanner(
             columns=list(columns),
@@ -202,6 +223,10 @@ class DatasetTable(TableFile):
         )
         for batch in scanner.to_batches():
             yield from slices(pa.Table.from_batches([batch]), rows)
+
+    def __str__(self) -> str:
+        files = getattr(self._dataset, "files", [])
+        return str(files[0]) if len(files) == 1 else "the data set"
 
 
 def slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:

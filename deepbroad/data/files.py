@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from deepbroad.data.arff_file import ArffTable
 from deepbroad.data.chosen_files import ChosenFiles, NumericFile
 from deepbroad.data.csv_file import CsvTable, infer_types
+from deepbroad.data.damage import naming
 from deepbroad.data.file_formats import (
     ArrowTable,
     ParquetTable,
@@ -20,7 +21,7 @@ from deepbroad.data.file_formats import (
 )
 from deepbroad.data.fragments import open_dataset
 from deepbroad.data.names import list_names, suggest
-from deepbroad.data.table import Table, read_table
+from deepbroad.data.table import Table, read_arrow
 from deepbroad.data.weights import read_weights
 
 BATCH_ROWS = 65536
@@ -142,7 +143,7 @@ class TableFiles:
                     f"more: {error}"
                 ) from error
         y = None if self.y is None else batch[self.y]
-        return FileBatch(read_table(batch.select(list(self.names))), y, weights)
+        return FileBatch(read_arrow(batch.select(list(self.names)), is_checked=True), y, weights)
 
     def __str__(self) -> str:
         more = len(self.files) - 1
@@ -283,10 +284,10 @@ def _open_all(
 
 
 def _open_one(kind: Any, path: Path) -> TableFile:
-    try:
-        return kind(path)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path} is no file of the format that its name says: {error}") from error
+    with naming(path):
+        file: TableFile = kind(path)
+        _ = file.names  # which may be no text
+    return file
 
 
 def _find_paths(path: Path) -> list[Path]:

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
+from deepbroad.data.damage import naming
 from deepbroad.data.file_formats import DatasetTable, ParquetTable, TableFile
 
 
 def open_dataset(dataset: ds.Dataset) -> list[TableFile]:
-    """Return the files of a data set, or as a whole one that is no plain Parquet files.
+    """Return the files of a data set, or as a whole one whose rows are filtered.
 
     A scanner of pyarrow decodes whole row groups, which may have a million rows; files by
     themselves take a third of its memory.
@@ -22,8 +23,13 @@ def open_dataset(dataset: ds.Dataset) -> list[TableFile]:
     except ValueError:  # rows are filtered: only a scanner knows how
         return [DatasetTable(dataset)]
     if not fragments or not all(isinstance(one, ds.ParquetFileFragment) for one in fragments):
-        return [DatasetTable(dataset)]
-    return [FragmentTable(fragment, dataset.schema) for fragment in fragments]
+        return list(DatasetTable(dataset).split(0))
+    return [_open_fragment(fragment, dataset.schema) for fragment in fragments]
+
+
+def _open_fragment(fragment: ds.ParquetFileFragment, schema: pa.Schema) -> "FragmentTable":
+    with naming(fragment.path):
+        return FragmentTable(fragment, schema)
 
 
 class FragmentTable(ParquetTable):
@@ -51,11 +57,11 @@ class FragmentTable(ParquetTable):
         """All columns of the data set."""
         return list(self._whole.names)
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    def _batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Read some columns."""
         own = [name for name in columns if self._is_own(name)]
         # Of a file whose own columns nobody wants, one still tells the number of rows.
-        for batch in super().batches(own or self._schema.names[:1], rows):
+        for batch in super()._batches(own or self._schema.names[:1], rows):
             yield pa.table(
                 {
                     name: batch[name] if self._is_own(name) else self._repeat(name, len(batch))

@@ -17,6 +17,7 @@ from deepbroad.data.column import (
     column_from_numpy,
     refuse_nested,
 )
+from deepbroad.data.damage import check_indices, check_values
 from deepbroad.data.factor import Factor
 from deepbroad.data.names import list_names
 from deepbroad.data.value import NestedValue, identify
@@ -90,7 +91,7 @@ def read_table(X: Any) -> Table:
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
     if isinstance(X, pa.Table):
-        return _read_arrow(X)
+        return read_arrow(X)
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError:
@@ -109,7 +110,7 @@ def read_table(X: Any) -> Table:
     if isinstance(frame, nw.DataFrame):
         return _read_frame(frame)
     if hasattr(X, "__arrow_c_stream__"):
-        return _read_arrow(pa.table(X))
+        return read_arrow(pa.table(X))
     return _read_array(X)
 
 
@@ -141,9 +142,9 @@ def column_from_series(name: str, series: nw.Series[Any]) -> Column:
                 levels = [identify(value) for value in categories.to_numpy(dtype=object)]
             except NestedValue as error:
                 raise refuse_nested(name, error.args[0]) from error
-            return column_from_factor(
-                name, Factor(native.cat.codes.to_numpy(), levels), kind="category"
-            )
+            codes = native.cat.codes.to_numpy()
+            check_indices(name, codes, len(levels))
+            return column_from_factor(name, Factor(codes, levels), kind="category")
         if isinstance(native.dtype, np.dtype):
             return column_from_numpy(name, native.to_numpy())
     if series.dtype == nw.Object:
@@ -155,6 +156,7 @@ def column_from_series(name: str, series: nw.Series[Any]) -> Column:
     if isinstance(values.type, pa.ExtensionType):
         # pandas' periods and intervals: their objects know more than their storage.
         return column_from_numpy(name, _as_objects(native))
+    check_values(name, values)
     return column_from_arrow(name, values)
 
 
@@ -166,10 +168,16 @@ def _as_objects(native: Any) -> np.ndarray:
     return objects
 
 
-def _read_arrow(X: pa.Table) -> Table:
-    """Read an Arrow table."""
+def read_arrow(X: pa.Table, *, is_checked: bool = False) -> Table:
+    """Read an Arrow table; damaged columns are refused unless they are checked already."""
     names = [str(name) for name in X.column_names]
-    return Table(names, X.num_rows, lambda i: column_from_arrow(names[i], X.column(i)))
+
+    def read(i: int) -> Column:
+        if not is_checked:
+            check_values(names[i], X.column(i))
+        return column_from_arrow(names[i], X.column(i))
+
+    return Table(names, X.num_rows, read)
 
 
 def _read_array(X: Any) -> Table:

@@ -32,7 +32,11 @@ def fit_by_dual(
     callbacks: Sequence[Callback],
     journal: Journal,
 ) -> tuple[Solution, bool]:
-    """Return what dual ascent comes to, and whether that is the end: it may not be fast."""
+    """Return the best point of dual ascent, and whether that is the end.
+
+    It is not where the ascent is slow, or where rounding made its gap too small: F cannot be that
+    near to its minimum if it was lower before by more than the gap.
+    """
     most = solver.otherwise.max_iter
     state = journal.state(ASCENT, solver, terms, reached)
     watched = journal.watch(ASCENT, terms, callbacks)
@@ -41,15 +45,17 @@ def fit_by_dual(
         ascent = dual.ascend(strength, solver.gap, most=most, watch=watch)
     except KeyboardInterrupt:
         return watch.solution("interrupted"), True
-    if ascent.status == "slow":
+    is_false = ascent.status == "converged" and not watch.excess <= solver.gap
+    if ascent.status == "slow" or is_false:
         return watch.solution("stalled"), False
     return watch.solution(ascent.status), True
 
 
 class AscentWatch:
-    """Follows an ascent by the objective itself, and tells callbacks of it.
+    """Follows an ascent by the objective itself, keeps its best point, and tells callbacks of it.
 
-    A `state` is what the ascent goes on from.
+    Sweeps raise the dual, not F: with weights of many magnitudes F goes up and down by orders of
+    magnitude from sweep to sweep. A `state` is what the ascent goes on from.
     """
 
     def __init__(
@@ -66,17 +72,22 @@ class AscentWatch:
         self._began = perf_counter()
         self.gaps: list[float] = []
         self._losses: list[float] = []
+        self._best: np.ndarray | None = None
         if state is not None:
             dual.resume(state)
-            self.gaps, self._losses = state.gaps, state.losses
+            self.gaps, self._losses, self._best = state.gaps, state.losses, state.best
             self._began -= state.seconds
 
     def __call__(self) -> bool:
         """Evaluate F where the ascent is; tell whether a callback stops it."""
-        loss, gradient = self._objective(self._dual.point())
+        point = self._dual.point()
+        loss, gradient = self._objective(point)
+        if self._best is None or loss < self._lowest:
+            self._best = point
+        best = self._best
         self._losses.append(loss)
         seconds = perf_counter() - self._began
-        moment = Moment(lambda: self._dual.state(self.gaps, self._losses, seconds))
+        moment = Moment(lambda: self._dual.state(best, self.gaps, self._losses, seconds))
         progress = Progress(
             iteration=len(self.gaps),
             max_iter=self._max_iter,
@@ -92,7 +103,17 @@ class AscentWatch:
         finally:
             moment.pass_by()
 
+    @property
+    def excess(self) -> float:
+        """By how much F is higher after the latest sweep than it was at its lowest."""
+        return self._losses[-1] - self._lowest
+
+    @property
+    def _lowest(self) -> float:
+        return min(self._losses, default=inf)  # none where it was given up at once
+
     def solution(self, status: Status) -> Solution:
-        """Return where the ascent is."""
-        losses = self._losses or [inf]  # given up at once
-        return Solution(self._dual.point(), losses[-1], status, len(losses) - 1, losses, losses[1:])
+        """Return the best point that the ascent was at."""
+        best = self._dual.point() if self._best is None else self._best
+        losses = self._losses or [inf]
+        return Solution(best, self._lowest, status, len(losses) - 1, losses, losses[1:])

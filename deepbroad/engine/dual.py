@@ -155,14 +155,20 @@ class RowDual:
             if array.shape != theirs.shape or array.dtype != theirs.dtype:
                 raise ValueError(f"its {name} are of shape {theirs.shape}, not {array.shape}")
             array[:] = theirs
+        n_parameters = len(self._design.class_scale) + self._design.scale.size
+        if state.best.shape != (n_parameters,):
+            raise ValueError(f"its best point has {state.best.size} numbers, not {n_parameters}")
         self._anchor.pull, self._anchor.moves = state.pull, state.moves
         self._gaps = state.by_beliefs, state.by_anchor
 
-    def state(self, gaps: list[float], losses: list[float], seconds: float) -> AscentState:
+    def state(
+        self, best: np.ndarray, gaps: list[float], losses: list[float], seconds: float
+    ) -> AscentState:
         """Return where the ascent stands; arrays are its own."""
         by_beliefs, by_anchor = self._gaps
         return AscentState(
             **dict(zip(AscentState.arrays, self._arrays, strict=True)),
+            best=best,
             pull=self._anchor.pull,
             moves=self._anchor.moves,
             by_beliefs=by_beliefs,

@@ -1,9 +1,14 @@
 """The decorators that compile every kernel of the library."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numba
+
+from deepbroad.kernels.cache_folder import find_cache_folder
 
 # Sums may be reordered and fused, which lets LLVM vectorise them; `nnan` and `ninf` are left out,
 # so that a NaN or an infinity in the input stays visible in the output.
@@ -26,7 +31,30 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compile(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    compiled: Callable[..., Any] = numba.njit(
-        cache=True, nogil=True, fastmath=set(FAST_MATH), error_model="numpy", **options
-    )(function)
+    decorate = partial(
+        numba.njit, nogil=True, fastmath=set(FAST_MATH), error_model="numpy", **options
+    )
+    compiled: Callable[..., Any]
+    try:
+        compiled = decorate(cache=True)(function)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        folder = find_cache_folder()
+        if folder is None:
+            compiled = decorate()(function)
+        else:
+            with _cached_in(folder):
+                compiled = decorate(cache=True)(function)
     return compiled
+
+
+@contextmanager
+def _cached_in(folder: Path) -> Iterator[None]:
+    """Have Numba keep what is declared here in a folder; other packages' kernels stay elsewhere."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before

@@ -47,6 +47,8 @@ class AscentState:
     pull : float
     moves : int
         As `deepbroad.engine.anchor` has them.
+    best : ndarray
+        The parameters of the lowest F so far.
     by_beliefs, by_anchor : float
         Parts of the latest gap.
     gaps : list of float
@@ -68,6 +70,7 @@ class AscentState:
     partitions: np.ndarray
     anchor: np.ndarray
     before: np.ndarray
+    best: np.ndarray
     pull: float
     moves: int
     by_beliefs: float

@@ -208,9 +208,17 @@ def test_a_state_of_another_problem_is_refused():
     training, family = case()
     design = training.design(family)
     own = training.dual(family, design, inf)
-    state = own.state([], [], 0.0)
+    state = own.state(own.point(), [], [], 0.0)
     problem = draw_nested(1, rows=49)
     other = train(problem, single_plan(problem, problem.levelled(LEVELS).terms))
     with pytest.raises(ValueError, match="its scores are of shape"):
         other.dual(family, other.design(family), inf).resume(state)
     assert isinstance(own, RowDual)
+
+
+def test_a_state_with_a_best_point_of_another_length_is_refused():
+    training, family = case()
+    dual = training.dual(family, training.design(family), inf)
+    state = dual.state(np.zeros(3), [], [], 0.0)
+    with pytest.raises(ValueError, match="its best point has 3 numbers, not"):
+        dual.resume(state)

@@ -294,3 +294,28 @@ def test_orders_that_are_none_are_told_of_before_strengths_for_them():
     X, y = mixed_table(30)
     with pytest.raises(ValueError, match="orders must be"):
         DBLClassifier(2, alpha=[1.0, 10.0], orders="x").fit(X, y)
+
+
+def wrong_codes(library, codes):
+    """Return a column of two categories with these codes, and another column."""
+    if library == "pandas":
+        column = pd.Categorical.from_codes(codes, ["a", "b"], validate=False)
+        return pd.DataFrame({"c": column, "x": np.arange(len(codes))})
+    column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), ["a", "b"], safe=False)
+    return pa.table({"c": column, "x": np.arange(len(codes))})
+
+
+@every_model
+@pytest.mark.parametrize("library", ["pandas", "arrow"])
+@pytest.mark.parametrize("wrong", [2, 90, -2])
+def test_codes_of_no_category_are_refused_by_name(model, library, wrong):
+    codes, y = [0, 1, 0, 1] * 10, ["p", "q", "q", "p"] * 10
+    damaged = wrong_codes(library, [*codes[:-1], wrong])
+    with pytest.raises(ValueError, match="column 'c' is damaged"):
+        clone(model).fit(damaged, y)
+    fitted = clone(model).fit(wrong_codes(library, codes), y)
+    with pytest.raises(ValueError, match="column 'c' is damaged"):
+        fitted.predict_proba(damaged)
+    labels = damaged["c"]
+    with pytest.raises(ValueError, match="column 'y' is damaged"):
+        clone(model).fit(wrong_codes(library, codes), labels)
