@@ -260,6 +260,13 @@ class ArraySource:
             attributes=self.attributes,
         )
 
+    def with_classes(self, n_classes: int) -> "ArraySource":
+        """Return the same rows as if there were more classes, for plans of wider tables."""
+        return ArraySource(
+            self.codes, self.labels, n_classes, self.cardinalities, self.weights, self.items,
+            self.n_given, self.attributes, self.store,
+        )  # fmt: skip
+
     def draw(self, count: int, random: np.random.Generator) -> "ArraySource":
         """Return so many rows of weight, drawn at random, in memory, or all if there are less."""
         if self.n_weighted > count:

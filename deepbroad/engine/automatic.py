@@ -15,7 +15,7 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.caution import find_caution
-from deepbroad.engine.choice import Choice
+from deepbroad.engine.old_choice import Choice
 from deepbroad.engine.copies import merge_copies
 from deepbroad.engine.depth_search import DepthSearch, Found, Tuples
 from deepbroad.engine.evidence_trial import is_sparse, try_evidence

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deepbroad.engine.choice import Choice
+from deepbroad.engine.old_choice import Choice
 from deepbroad.engine.strength_search import Trial
 from deepbroad.model.resolutions import LevelledTerms
 

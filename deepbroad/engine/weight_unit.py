@@ -12,7 +12,7 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.automatic import Automatic
-from deepbroad.engine.choice import Choice
+from deepbroad.engine.old_choice import Choice
 from deepbroad.engine.scatter import Whole
 from deepbroad.engine.strength_search import Trial
 from deepbroad.kernels.threads import Threads

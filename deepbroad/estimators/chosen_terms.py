@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deepbroad.engine.automatic import DEPTHS
-from deepbroad.engine.choice import Choice
+from deepbroad.engine.old_choice import Choice
 from deepbroad.engine.chosen import Chosen
 from deepbroad.engine.indicators import find_indicators
 from deepbroad.engine.listing import has_many_terms, list_terms

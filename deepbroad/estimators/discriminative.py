@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from deepbroad.engine.choice import scores_by_counts
+from deepbroad.engine.old_choice import scores_by_counts
 from deepbroad.engine.evidence import SOLVER as EVIDENCE_SOLVER
 from deepbroad.engine.evidence import fit_evidence, has_evidence
 from deepbroad.engine.journal import NO_JOURNAL, Journal

@@ -5,7 +5,7 @@ from typing import Any
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.pyramid import BY_CLASS, WITHIN
-from deepbroad.engine.choice import Choice
+from deepbroad.engine.old_choice import Choice
 from deepbroad.engine.strength_search import Trial
 
 

@@ -1,0 +1,163 @@
+"""Interactions earn their place: residuals of held-out rows must agree within their cells.
+
+The residuals are those of models that were not fitted to the rows. Only rows of one fold are
+compared with each other: they were held out from the same model, while the model of another fold
+was fitted to them. Labels drawn from the models tell what chance gives.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.planning import Planner, group_part
+from deepbroad.engine.scatter import Scatter, Whole
+from deepbroad.kernels.screening import agree
+from deepbroad.kernels.threads import Threads
+from deepbroad.kernels.vector import lane_count
+from deepbroad.model.resolutions import LevelledTerms
+from deepbroad.model.terms import Terms
+
+# Sets of labels that are drawn: their mean is what chance gives, their spread how much that varies.
+DRAWS = 3
+# Numbers of the sums of a chunk of tables: they stay in the cache.
+CHUNK = 1 << 22
+
+
+class Screening(NamedTuple):
+    """How much tables show, in standard deviations of chance.
+
+    Attributes
+    ----------
+    all_folds : ndarray of shape (n_tables,)
+    without : ndarray of shape (K, n_tables)
+        By the rows of all folds but one: which tables the model of that fold may have.
+    chance : ndarray of shape (DRAWS, n_tables)
+        The same of drawn labels.
+    """
+
+    all_folds: np.ndarray
+    without: np.ndarray
+    chance: np.ndarray
+
+
+def screen(fits: FoldFits, tables: LevelledTerms, seed: int) -> Screening:
+    """Return what residuals of held-out rows show in candidate tables."""
+    rows, folds, shares = fits.held_shares()
+    source = fits.rows.source.take(rows)
+    weights = fits.rows.held[rows, folds].astype(np.float64)
+    values = list_values(source.labels, shares, weights, seed)
+    n_classes, sets = shares.shape[1], 1 + DRAWS
+    count = len(tables.terms)
+    agreement = np.zeros((fits.n_folds, count, sets))
+    variance = np.zeros((fits.n_folds, count))
+    chunks = split_tables(tables.terms, CHUNK // values.shape[1])
+    tasks = [
+        partial(add_agreement, source, values, folds, tables.terms, chunk, n_classes,
+                agreement, variance)
+        for chunk in chunks
+    ]  # fmt: skip
+    fits.threads.run(tasks)
+    # Of two residuals, classes covary: with all shares alike by this much.
+    variance *= 2.0 * (1.0 + 1.0 / (n_classes - 1))
+    drawn = agreement[:, :, 1:]
+    shown = agreement[:, :, 0] - drawn.mean(axis=2)
+    others = (drawn.sum(axis=2, keepdims=True) - drawn) / (DRAWS - 1)
+    chance = np.moveaxis(drawn - others, 2, 0).sum(axis=1)
+    total, deviation = shown.sum(axis=0), np.sqrt(np.maximum(variance.sum(axis=0), 1e-12))
+    without = np.sqrt(np.maximum(variance.sum(axis=0) - variance, 1e-12))
+    return Screening(total / deviation, (total - shown) / without, chance / deviation)
+
+
+def list_values(
+    labels: np.ndarray, shares: np.ndarray, weights: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return what is summed up for each row, padded, as `deepbroad.kernels.screening` has it."""
+    n_rows, n_classes = shares.shape
+    random, below = np.random.default_rng(seed), np.cumsum(shares, axis=1)
+    sets = [np.asarray(labels, np.int64)]
+    for _ in range(DRAWS):
+        drawn = (random.random(n_rows)[:, None] > below).sum(axis=1)
+        sets.append(np.minimum(drawn, n_classes - 1))
+    residuals = np.repeat(-shares[:, None, :], len(sets), axis=1)
+    for place, chosen in enumerate(sets):
+        residuals[np.arange(n_rows), place, chosen] += 1.0
+    squares = (residuals**2).sum(axis=2) * weights[:, None]
+    # A row of weight 3 is three rows: its residuals count three times, drawn ones independently.
+    residuals[:, 0] *= weights[:, None]
+    residuals[:, 1:] *= np.sqrt(weights)[:, None, None]
+    variances = shares * (1.0 - shares) * weights[:, None]
+    parts = [
+        residuals.reshape(n_rows, -1), weights[:, None], variances, squares,
+        (variances**2).sum(axis=1)[:, None] / weights[:, None],
+    ]  # fmt: skip
+    found = np.concatenate(parts, axis=1)
+    padded = np.zeros((n_rows, lane_count(found.shape[1])), np.float32)
+    padded[:, : found.shape[1]] = found
+    return padded
+
+
+def split_tables(terms: Terms, most: int) -> list[tuple[int, int]]:
+    """Return ranges of tables with no more cells together than `most`, at least one in each."""
+    bounds, first = [], 0
+    for table in range(1, len(terms) + 1):
+        if table == len(terms) or terms.offsets[table + 1] - terms.offsets[first] > most:
+            bounds.append((first, table))
+            first = table
+    return bounds
+
+
+def add_agreement(
+    source: ArraySource,
+    values: np.ndarray,
+    folds: np.ndarray,
+    terms: Terms,
+    chunk: tuple[int, int],
+    n_classes: int,
+    agreement: np.ndarray,
+    variance: np.ndarray,
+) -> None:
+    """Add the agreement and its variance of a range of tables, fold by fold."""
+    own, threads = slice(*chunk), Threads(1)
+    part = Terms(terms.members[own], terms.cardinalities)
+    plan = Planner(source, part, compact=False, threads=threads).single()
+    width = values.shape[1]
+    for fold in range(len(agreement)):
+        chosen = np.flatnonzero(folds == fold)
+        rows = group_part(source.take(chosen), plan, threads)
+        scatter = Scatter(plan, Whole.of(rows, threads), width, values.dtype, threads)
+        scatter.start(rows.n_rows)
+        at = 0
+        for block in rows.blocks():
+            last = at + len(block.labels)
+            scatter.add(block, values[chosen[at:last]].reshape(-1))
+            at = last
+        scatter.finish()
+        agree(
+            scatter.cells.reshape(-1, width), plan.terms.offsets, plan.terms.shapes,
+            1 + DRAWS, n_classes, agreement[fold, own], variance[fold, own],
+        )  # fmt: skip
+
+
+def keep(shown: np.ndarray, chance: np.ndarray, false_share: float, most: int) -> np.ndarray:
+    """Return which tables to keep: the largest set of which chance gives no more than a share.
+
+    Parameters
+    ----------
+    shown : ndarray of shape (n_tables,)
+    chance : ndarray of shape (m, n_tables)
+    most : int
+        Tables at most.
+    """
+    order = np.argsort(-shown, kind="stable")
+    drawn = np.sort(chance, axis=None)
+    false = (drawn.size - np.searchsorted(drawn, shown[order], side="left")) / len(chance)
+    enough = (false <= false_share * np.arange(1, len(order) + 1)) & (shown[order] > 0)
+    count = 0 if not enough.any() else int(np.flatnonzero(enough)[-1]) + 1
+    kept = np.zeros(len(shown), bool)
+    kept[order[: min(count, most)]] = True
+    return kept
+
+

@@ -1,0 +1,345 @@
+"""The search: one order of interactions after the other, as long as held-out rows gain."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from deepbroad.data.source import Source
+from deepbroad.engine.choice.dealing import DealtRows, deal_rows
+from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.choice.screening import keep, screen
+from deepbroad.engine.choice.settings import Settings
+from deepbroad.engine.choice.strengths import Tuned, Tuning, first_strengths
+from deepbroad.engine.choice.tables import Candidates, features_of
+from deepbroad.kernels.threads import Threads
+from deepbroad.model.resolutions import LevelledTerms
+from deepbroad.model.terms import NONE
+from deepbroad.solvers import LBFGS
+
+# Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
+MOST_CELLS = 1
+# Shares of the variance of all scores that a model without its weakest tables is tried with.
+PRUNED = (0.999, 0.99)
+
+# Takes what is being tried, the best held-out loss so far, and the share of the search that is done.
+Progress = Callable[[str, float | None, float], None]
+
+
+def be_silent(what: str, loss: float | None, share: float) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Tables with their strengths.
+
+    Attributes
+    ----------
+    members : ndarray of shape (n_tables, depth)
+        Code columns of each table, filled up with NONE.
+    strength : ndarray of shape (n_tables,)
+    by_counts : bool
+        Whether cells score by their counts.
+    selection : dict
+        What was tried and taken, as plain data.
+    """
+
+    members: np.ndarray
+    strength: np.ndarray
+    by_counts: bool
+    selection: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Tables under fits to all folds.
+
+    `present` (n_tables, K) says which tables the model of each fold has, and `final` (n_tables,)
+    which the model of all rows will have.
+    """
+
+    tables: LevelledTerms
+    present: np.ndarray
+    final: np.ndarray
+    fits: FoldFits
+    tuned: Tuned
+
+    def losses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the loss of each held-out row, and its weight."""
+        self.fits.point = self.tuned.point
+        return self.fits.held_losses()
+
+
+@dataclass
+class Search:
+    """Finds the tables of a model.
+
+    Parameters
+    ----------
+    rows : DealtRows
+    settings : Settings
+    depth : int
+        The deepest order that is tried.
+    forced : bool
+        Whether the model must have tables of that depth.
+    exact : bool
+        Whether it has tables of that depth alone.
+    among : mapping from order to ndarray, optional
+        Tuples of features that tables may have; all of them are in the model then.
+    time_limit : float
+        Seconds after which nothing new is tried.
+    """
+
+    rows: DealtRows
+    settings: Settings
+    depth: int
+    seed: int
+    threads: Threads
+    forced: bool = False
+    exact: bool = False
+    among: Mapping[int, np.ndarray] | None = None
+    time_limit: float = inf
+    progress: Progress = be_silent
+    trials: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        source = self.rows.source
+        trained = self.rows.total * (1.0 - 1.0 / self.rows.n_folds)
+        self.candidates = Candidates(
+            source.attributes, source.cardinalities, trained, shifted=self.settings.shifted
+        )
+        self.depth = min(self.depth, self.candidates.n_features)
+        self._deadline = perf_counter() + self.time_limit
+        self._draws = np.random.default_rng(self.seed).random(source.n_rows)
+        self.was_late = False
+
+    def is_late(self) -> bool:
+        """Tell whether nothing new is to be tried, and remember it."""
+        late = perf_counter() > self._deadline
+        self.was_late |= late
+        return late
+
+    def run(self) -> Model:
+        """Return the best model."""
+        first = self.depth if self.exact else 1
+        best = self._tune(self._list_first(first), None, first)
+        kept: Sequence[tuple[int, ...]] = [(f,) for f in range(self.candidates.n_features)]
+        for order in range(first + 1, self.depth + 1):
+            if self.is_late():
+                break
+            self.progress(f"interactions of {order} features", best.tuned.loss, order / 6)
+            found, kept = self._deepen(best, order, kept)
+            if found is None:
+                continue
+            must = self.forced and order == self.depth
+            if must or self.among is not None or self._is_better(found, best):
+                best = found
+                self.trials[-1]["taken"] = True
+            # The folds of what is not the best are not to lie beside the next ones.
+            del found
+        return self._prune(best)
+
+    def _list_first(self, order: int) -> LevelledTerms:
+        """Return the tables that every model has: those of the first order."""
+        tuples = self._tuples(order, [])
+        return self.candidates.with_shifts(self.candidates.unshifted(tuples))
+
+    def _tuples(self, order: int, kept: Sequence[tuple[int, ...]]) -> np.ndarray:
+        if self.among is not None:
+            return self.among.get(order, np.empty((0, order), np.int64))
+        most = self.settings.candidates
+        return self.candidates.tuples(order, most, kept)
+
+    def _deepen(
+        self, best: Model, order: int, kept: Sequence[tuple[int, ...]]
+    ) -> tuple[Model | None, Sequence[tuple[int, ...]]]:
+        """Return the model with tables of one order more, and the tuples to extend next."""
+        tables = self.candidates.unshifted(self._tuples(order, kept))
+        rows = self.rows.source.n_rows
+        fits = tables.terms.spaces <= MOST_CELLS * max(rows, 1024)
+        tables = self.candidates.take(tables, np.flatnonzero(fits))
+        if not len(tables.terms):
+            return None, []
+        present, final, kept = self._screen(best, tables)
+        used = present.any(axis=1) | final
+        if not used.any():
+            self._note(order, 0, None)
+            return None, kept
+        chosen = np.flatnonzero(used)
+        marks = np.column_stack([present, final])[chosen]
+        with_shifts = self.candidates.with_shifts(self.candidates.take(tables, chosen))
+        marks = self._spread(self.candidates.take(tables, chosen), marks, with_shifts)
+        return self._tune(with_shifts, best, order, marks), kept
+
+    def _screen(
+        self, best: Model, tables: LevelledTerms
+    ) -> tuple[np.ndarray, np.ndarray, Sequence[tuple[int, ...]]]:
+        """Return which tables each fold has, which all rows will have, and the best tuples."""
+        settings, features = self.settings, features_of(tables)
+        copies = 2 if settings.shifted else 1
+        work = float(self.rows.source.n_rows) * len(tables.terms) * copies
+        if self.among is not None or work <= settings.unscreened:
+            every = np.ones(len(features), bool)
+            present = np.ones((len(features), self.rows.n_folds), bool)
+            return present, every, [tuple(f) for f in np.unique(features, axis=0).tolist()]
+        best.fits.point = best.tuned.point
+        shown = screen(best.fits, tables, self.seed)
+        share, most = settings.false_share, settings.kept
+        final = keep(shown.all_folds, shown.chance, share, most)
+        if self.forced and not final.any():
+            final[np.argmax(shown.all_folds)] = True
+        present = np.column_stack([keep(z, shown.chance, share, most) for z in shown.without])
+        order = np.argsort(-shown.all_folds, kind="stable")
+        ranked = [tuple(features[t].tolist()) for t in order if final[t]]
+        return present, final, list(dict.fromkeys(ranked))
+
+    def _spread(
+        self, tables: LevelledTerms, marks: np.ndarray, with_shifts: LevelledTerms
+    ) -> np.ndarray:
+        """Return the marks of tables for these and their shifted copies."""
+        def keys(some: LevelledTerms) -> list[tuple[int, ...]]:
+            return [tuple(row) for row in np.column_stack([features_of(some), some.levels]).tolist()]
+
+        known = dict(zip(keys(tables), marks, strict=True))
+        return np.array([known[key] for key in keys(with_shifts)])
+
+    def _tune(
+        self, new: LevelledTerms, lower: Model | None, order: int, marks: np.ndarray | None = None
+    ) -> Model:
+        """Return the model with new tables beside those of a lower one, its strengths tuned."""
+        if not len(new.terms):
+            raise ValueError("there is no feature with more than one value")
+        strength = first_strengths(new, self.settings.start[order > 1])
+        folds = self.rows.n_folds
+        if marks is None:
+            marks = np.ones((len(new.terms), folds + 1), bool)
+        present, final = marks[:, :folds], marks[:, folds]
+        tables = new
+        if lower is not None:
+            tables = self.candidates.join(lower.tables, new)
+            strength = np.concatenate([lower.tuned.strength, strength])
+            present = np.concatenate([lower.present, present])
+            final = np.concatenate([lower.final, final])
+        fits = FoldFits(self.rows, tables.terms, present, self.threads)
+        if lower is not None:
+            lower.fits.point = lower.tuned.point
+            fits.carry(lower.fits)
+        scaled = tables.terms.orders == order
+        tuning = Tuning(fits, tables, self.settings, self._draws, self.is_late)
+        tuned = tuning.run(strength, scaled)
+        self._note(order, len(new.terms), tuned.loss)
+        return Model(tables, present, final, fits, tuned)
+
+    def _note(self, order: int, tables: int, loss: float | None) -> None:
+        """Keep what was tried."""
+        taken = not self.trials
+        self.trials.append({"order": order, "tables": tables, "loss": loss, "taken": taken})
+
+    def _is_better(self, found: Model, best: Model) -> bool:
+        """Tell whether held-out rows gain more than chance would give."""
+        gain, error = compare_losses(best.losses(), found.losses())
+        return gain > max(self.settings.certainty * error, self.settings.gain * best.tuned.loss)
+
+    def _prune(self, best: Model) -> Model:
+        """Return the model without its weakest tables, as long as that costs no more than chance.
+
+        Each fold leaves out what is weak in its own model, which has not seen its held-out rows.
+        """
+        variances, before, chosen = best.fits.variances(best.tuned.point), best.losses(), best
+        settings = self.settings
+        solver = LBFGS(
+            max_iter=settings.iterations, tol=settings.tolerance * min(1.0, best.tuned.loss)
+        )
+        for share in PRUNED:
+            present = np.column_stack([select_strong(each, share) for each in variances.T])
+            final = select_strong(variances.mean(axis=1) * best.final, share)
+            if self.is_late() or final[best.final].all():
+                break
+            best.fits.point, best.fits.present = best.tuned.point, best.present & present
+            loss = best.fits.minimise(best.tuned.strength, solver)
+            gain, error = compare_losses(before, best.fits.held_losses())
+            if -gain > settings.certainty * error:
+                break
+            tuned = Tuned(best.tuned.strength, loss, best.fits.point)
+            chosen = Model(best.tables, best.fits.present, best.final & final, best.fits, tuned)
+        return chosen
+
+
+def select_strong(variances: np.ndarray, share: float) -> np.ndarray:
+    """Return the fewest tables that have a share of the variance of all."""
+    order = np.argsort(-variances, kind="stable")
+    total = np.cumsum(variances[order])
+    count = int(np.searchsorted(total, share * total[-1])) + 1
+    strong = np.zeros(len(variances), bool)
+    strong[order[:count]] = True
+    return strong
+
+
+def compare_losses(
+    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
+) -> tuple[float, float]:
+    """Return by how much the second losses of the same rows are lower, and the standard error."""
+    difference, weights = first[0] - second[0], first[1]
+    total = float(weights.sum())
+    gain = float(weights @ difference) / total
+    spread = float(weights @ (difference - gain) ** 2) / total
+    return gain, float(np.sqrt(spread / max(total - 1.0, 1.0)))
+
+
+def choose(
+    source: Source,
+    *,
+    depth: int | None,
+    exact: bool = False,
+    among: Mapping[int, np.ndarray] | None = None,
+    settings: Settings,
+    time_limit: float = inf,
+    seed: int = 0,
+    threads: Threads,
+    progress: Progress = be_silent,
+) -> Choice:
+    """Choose the tables of a model for coded rows, and their strengths.
+
+    Parameters
+    ----------
+    source : Source
+        Rows of code columns.
+    depth : int or None
+        How many features the deepest tables join; None to choose.
+    exact : bool
+        Whether tables of that depth alone are wanted.
+    among : mapping from order to ndarray, optional
+        The tuples of features that tables may have.
+    """
+    rows = deal_rows(source, settings.rows, settings.folds, seed)
+    search = Search(
+        rows,
+        settings,
+        depth or (max(among) if among else settings.orders),
+        seed,
+        threads,
+        forced=depth is not None,
+        exact=exact,
+        among=among,
+        time_limit=time_limit,
+        progress=progress,
+    )
+    model = search.run()
+    chosen = np.flatnonzero(model.final)
+    members = model.tables.terms.members[chosen]
+    orders = np.count_nonzero(members != NONE, axis=1)
+    selection = {
+        "n": int(orders.max()),
+        "loss": model.tuned.loss,
+        "folds": rows.n_folds,
+        "rows": int(round(float(rows.held.sum()))),
+        "tables": {str(k): int(np.sum(orders == k)) for k in np.unique(orders)},
+        "trials": search.trials,
+        "complete": not search.was_late,
+        "by_counts": False,
+    }
+    return Choice(members[:, : int(orders.max())], model.tuned.strength[chosen], False, selection)

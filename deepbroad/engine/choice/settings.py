@@ -1,0 +1,69 @@
+"""The numbers that steer the automatic choice; each is settled on many data sets at once."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much the automatic choice looks at, and what it asks of a candidate.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that the choice looks at, all folds together.
+    folds : int
+        Folds at most; tables with more rows have fewer, so that all folds train on about as many.
+    orders : int
+        The deepest interactions that are tried where no depth is given.
+    shifted : bool
+        Whether bins of numbers also come shifted by halves and quarters of a bin.
+    false_share : float
+        Share of the interactions kept by a screening that may be there by chance.
+    kept : int
+        Interactions of one order at most.
+    candidates : int
+        Tables of one order that are screened at most; beyond, only extensions of the interactions
+        that were kept one order below.
+    unscreened : float
+        Look-ups of a pass over all candidates of an order up to which they need no screening.
+    rounds : int
+        Updates of the strengths by the evidence at most, for each order.
+    step : float
+        Factor between two scales of the strengths that validation compares.
+    start : tuple of float
+        Variance of the scores that single features begin with, and that interactions do: so little
+        that their first fit stays near the last one.
+    gain : float
+        Share by which the validation loss must fall for a search to go on.
+    certainty : float
+        Standard errors by which a deeper order must be better.
+    iterations : int
+        Iterations of a fit at most.
+    tolerance : float
+        The fall of the loss in an iteration, relative to the loss, at which a fit ends.
+    """
+
+    rows: int = 16_000
+    folds: int = 5
+    orders: int = 3
+    shifted: bool = True
+    false_share: float = 0.5
+    kept: int = 150
+    candidates: int = 3_000
+    unscreened: float = 5e5
+    rounds: int = 2
+    step: float = 4.0
+    start: tuple[float, float] = (10.0, 0.3)
+    gain: float = 1e-3
+    certainty: float = 1.0
+    iterations: int = 20
+    tolerance: float = 5e-4
+
+
+EFFORTS = {
+    "fast": Settings(),
+    "thorough": replace(
+        Settings(), rows=64_000, folds=10, kept=400, candidates=10_000, unscreened=4e6, rounds=6,
+        orders=4, step=2.0, iterations=40, tolerance=1e-4,
+    ),
+}  # fmt: skip

@@ -1,0 +1,112 @@
+"""Candidate tables: tuples of features, numbers at several resolutions."""
+
+from collections.abc import Sequence
+from math import comb
+
+import numpy as np
+
+from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
+from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
+
+# Shifts of bins, in quarters of a bin, beside the unshifted ones: of single features, and of
+# interactions, whose cells are many.
+SHIFTS = (1, 2, 3), (2,)
+
+
+class Candidates:
+    """Lists the tables of an order that a model may have.
+
+    Parameters
+    ----------
+    attributes, cardinalities : ndarray of shape (n_columns,)
+        The feature of each code column, and its number of values.
+    rows : float
+        Rows that a fold trains on: resolutions are as fine as these bear.
+    shifted : bool
+        Whether numbers also have bins that are shifted.
+    """
+
+    def __init__(
+        self, attributes: np.ndarray, cardinalities: np.ndarray, rows: float, *, shifted: bool
+    ) -> None:
+        self._resolutions = Resolutions(attributes, cardinalities)
+        self._attributes, self._cardinalities = attributes, np.asarray(cardinalities, np.int64)
+        self._rows, self._shifts = rows, SHIFTS if shifted else ((), ())
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return self._resolutions.n_attributes
+
+    def levels(self, order: int) -> int:
+        """Return how many resolutions numbers have in tables of an order."""
+        return choose_levels(self._rows, order)[-1]
+
+    def tuples(
+        self, order: int, most: int, kept: Sequence[tuple[int, ...]]
+    ) -> np.ndarray:
+        """Return tuples of features: all of an order, or extensions of those `kept` one below."""
+        most = max(1, most // self.levels(order))
+        if comb(self.n_features, order) <= most:
+            return list_tuples(self.n_features, order)
+        grown = {
+            tuple(sorted((*lower, feature)))
+            for lower in kept
+            for feature in range(self.n_features)
+            if feature not in lower
+        }
+        # `kept` has the best first: their extensions take precedence.
+        rank = {lower: place for place, lower in enumerate(kept)}
+        parts = {t: min(rank.get((*t[:i], *t[i + 1 :]), len(kept)) for i in range(order))
+                 for t in grown}  # fmt: skip
+        best = sorted(grown, key=lambda t: (parts[t], t))[:most]
+        return np.array(sorted(best), np.int64).reshape(-1, order)
+
+    def unshifted(self, tuples: np.ndarray) -> LevelledTerms:
+        """Return the tables of tuples of features at each resolution that rows bear."""
+        order = tuples.shape[1]
+        found, levels = [np.empty((0, order), np.int64)], [np.empty(0, np.int64)]
+        for level in range(1, self.levels(order) + 1):
+            members = self._resolutions.columns_at(level)[tuples]
+            found.append(members)
+            levels.append(np.full(len(members), level))
+        return self._unique(np.concatenate(found), np.concatenate(levels))
+
+    def with_shifts(self, tables: LevelledTerms) -> LevelledTerms:
+        """Return tables together with those whose bins are shifted, numbers in a table alike."""
+        owners = np.append(self._attributes, NONE)[tables.terms.members]
+        found, levels = [tables.terms.members], [tables.levels]
+        for quarters in self._shifts[tables.terms.members.shape[1] > 1]:
+            for level in np.unique(tables.levels).tolist():
+                chosen = tables.levels == level
+                columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
+                found.append(columns[owners[chosen]])
+                levels.append(tables.levels[chosen])
+        return self._unique(np.concatenate(found), np.concatenate(levels))
+
+    def _unique(self, members: np.ndarray, levels: np.ndarray) -> LevelledTerms:
+        """Return tables without repetitions, and without columns of a single value."""
+        values = np.append(self._cardinalities, 2)[members]
+        members, levels = members[(values > 1).all(axis=1)], levels[(values > 1).all(axis=1)]
+        # The coarsest level of equal members comes first.
+        order = np.argsort(levels, kind="stable")
+        _, first = np.unique(members[order], axis=0, return_index=True)
+        chosen = order[np.sort(first)]
+        return self._levelled(members[chosen], levels[chosen])
+
+    def _levelled(self, members: np.ndarray, levels: np.ndarray) -> LevelledTerms:
+        return LevelledTerms(Terms(members, self._cardinalities), levels, self._attributes)
+
+    def join(self, first: LevelledTerms, second: LevelledTerms) -> LevelledTerms:
+        """Return the tables of both, those of the first first."""
+        members = stack_tuples([first.terms.members, second.terms.members])
+        return self._levelled(members, np.concatenate([first.levels, second.levels]))
+
+    def take(self, tables: LevelledTerms, chosen: np.ndarray) -> LevelledTerms:
+        """Return some of the tables."""
+        return self._levelled(tables.terms.members[chosen], tables.levels[chosen])
+
+
+def features_of(tables: LevelledTerms) -> np.ndarray:
+    """Return the features of each table, (n_tables, order), filled up with NONE."""
+    return np.append(tables.attributes, NONE)[tables.terms.members]
