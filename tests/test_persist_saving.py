@@ -115,6 +115,22 @@ def test_a_file_that_a_disk_changed_is_not_kept(older, monkeypatch):
 def test_a_large_model_is_saved_though_memory_to_predict_is_short(tmp_path, monkeypatch):
     model = DBLClassifier(n=2, alpha=1.0).fit(TABLES["one of three columns is constant"], Y)
     monkeypatch.setattr(model_file, "parse_limit", lambda limit: 10)
+    # The system would end a process that builds what does not fit.
+    monkeypatch.setattr(model_file, "unpack_cells", pytest.fail)
     deepbroad.save(model, tmp_path / "model.dbl")
     with pytest.raises(MemoryError, match="10 B are free"):
         deepbroad.load(tmp_path / "model.dbl")
+
+
+def test_a_model_is_saved_though_memory_ends_while_it_is_read_back(tmp_path, monkeypatch):
+    X = TABLES["one of three columns is constant"]
+    model = DBLClassifier(n=2, alpha=1.0).fit(X, Y)
+
+    def run_out(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model_file, "unpack_cells", run_out)
+        deepbroad.save(model, tmp_path / "model.dbl")
+    again = deepbroad.load(tmp_path / "model.dbl").predict_proba(X)
+    np.testing.assert_array_equal(again, model.predict_proba(X))

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,10 +184,14 @@ def _read_model(path: Path, free: float) -> TableClassifier:
 
 
 def _check_written(path: Path, kind: Kind, arrays: dict[str, np.ndarray]) -> None:
-    """Raise ModelFileError if the file of a model does not give a model of the same arrays."""
+    """Raise ModelFileError if the file of a model does not give a model of the same arrays.
+
+    A model that does not fit into memory twice is saved all the same: its checksum must do.
+    """
     try:
-        # A model that does not fit into memory twice is saved all the same.
-        again = _describe(_read_model(path, inf), kind)
+        again = _describe(_read_model(path, parse_limit(None)), kind)
+    except MemoryError:
+        return
     except _UNREADABLE as error:
         raise ModelFileError(f"what was written does not load again: {_clause(error)}") from None
     for name in arrays.keys() | again.keys():
