@@ -151,7 +151,7 @@ def compute(
                 loss = row.get("log_loss", np.nan)
                 took = perf_counter() - began
                 print(
-                    f"{name:<26}{fold} {model:<12}{outcome.status:<8}{loss:8.4f}{took:8.1f} s",
+                    f"{name:<26}{fold} {model:<15}{outcome.status:<8}{loss:8.4f}{took:8.1f} s",
                     flush=True,
                 )
                 if outcome.status == "timeout":
