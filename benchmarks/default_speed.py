@@ -11,8 +11,7 @@ Data sets on which LightGBM takes 0.1 s or more count by the ratio, the others b
 takes four large data sets instead, with fewer rounds.
 
 The machine must be quiet: beside one busy process LightGBM's two threads wait for each other, and
-a fit of 0.1 s may take 10 s. A row holds the load average at its start, and a load above the number
-of threads that are free is announced. `--threads 1` suffers less.
+a fit of 0.1 s may take 10 s. A row holds the load average at its start; `--threads 1` suffers less.
 
 Each data set adds a row to the file `--rows`; a data set that has its row there is not run again,
 so that a run can be resumed.
