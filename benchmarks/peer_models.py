@@ -136,7 +136,7 @@ def fit_tuned_lightgbm(data: Split, threads: int, max_iter: int | None = None) -
         callbacks=[early_stopping(PATIENCE, verbose=False)],
     )
     seconds = perf_counter() - start
-    note = f"{model.best_iteration_} of {model.n_estimators_} trees"
+    note = f"{model.best_iteration_} trees"
     return Fitted(classes, model.predict_proba(test), seconds, note)
 
 
