@@ -56,7 +56,7 @@ BIG_REPEATS = 2
 SHORT_SECONDS = 0.1
 NAMED = ("adult", "bank-marketing-full", "electricity", "connect-4", "letter")
 HEADER = (
-    f"{'data':<26}{'rows':>9}{'feat.':>6}{'cls':>4}{'LightGBM s':>12}{'ours s':>9}{'ratio':>8}"
+    f"{'data':<26}{'train':>9}{'feat.':>6}{'cls':>4}{'LightGBM s':>12}{'ours s':>9}{'ratio':>8}"
     f"{'its loss':>10}{'our loss':>10}{'tables':>8}{'depth':>6}{'final s':>9}"
 )
 
