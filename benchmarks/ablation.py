@@ -238,7 +238,9 @@ def format_report(rows: Rows) -> str:
     for variant in variants:
         found = compare(rows, variant, groups["all"])
         ratios = f"{found.log_loss:.4f} | {found.seconds:.2f} | {found.tables:.2f}"
-        lines.append(f"| {variant} | {found.n_sets} | {ratios} | {found.tally} |")
+        # A setting that reaches no fit would look like one that is worth nothing.
+        idle = ", no model changed" if found.log_loss == found.tables == 1 else ""
+        lines.append(f"| {variant} | {found.n_sets} | {ratios} | {found.tally}{idle} |")
     lines += ["", "Log loss by groups of data sets", "", "| variant | " + " | ".join(groups) + " |"]
     lines.append("|---" * (len(groups) + 1) + "|")
     for variant in variants:
