@@ -1,12 +1,13 @@
-"""What the benchmarks share: data by name, splits, one-hot tuples, alternated timing, verdicts.
+"""What the benchmarks share: data by name, splits, one-hot tuples, timing in turn, rows, verdicts.
 
 The scripts print ratios measured in one run. Seconds depend on the machine and its neighbours, so
 two sides are timed in turn, again and again, and the median of the ratios is the figure.
 """
 
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -69,12 +70,22 @@ def load(name: str, *, rows: int | None = None) -> tuple[pa.Table, NDArray[Any],
     return table.drop_columns([CLASS, *_DROPPED.get(name, [])]), y, np.unique(y)
 
 
-def split(name: str, *, rows: int | None = None) -> Split:
-    """Load a data set and cut a permutation of its rows (seed 0) into halves."""
+def split(name: str, *, rows: int | None = None, seed: int = 0) -> Split:
+    """Load a data set and cut a permutation of its rows into halves."""
     X, y, labels = load(name, rows=rows)
-    order = np.random.default_rng(0).permutation(y.size)
+    order = np.random.default_rng(seed).permutation(y.size)
     train, test = order[: y.size // 2], order[y.size // 2 :]
     return Split(X.take(train), y[train], X.take(test), y[test], labels)
+
+
+def list_data_sets(most_rows: int) -> list[str]:
+    """Return the data sets of the folder up to so many rows, smallest first."""
+    found = []
+    for path in find_data_folder().glob("*.parquet"):
+        about = pq.read_metadata(path)
+        if about.num_rows <= most_rows:
+            found.append((about.num_rows * about.num_columns, path.stem))
+    return [name for _, name in sorted(found)]
 
 
 def find_few(y: NDArray[Any], per_class: int) -> NDArray[np.intp]:
@@ -183,6 +194,23 @@ def time_once(call: Callable[[], object]) -> float:
     start = perf_counter()
     call()
     return perf_counter() - start
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of JSON lines; one that does not exist has none."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def append_line(path: Path, row: dict[str, Any]) -> None:
+    """Add a row to a file of JSON lines."""
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Return the geometric mean, NaN if there is nothing to take it of."""
+    logs = np.log(list(values))
+    return float(np.exp(logs.mean())) if logs.size else float("nan")
 
 
 def report(what: str, found: str, target: str, reached: bool) -> None:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import load
+from common import geometric_mean, load
 from peer_models import categorical_names
 from scipy.stats import binomtest
 
@@ -101,7 +101,7 @@ def print_report(rows: Rows, names: list[str]) -> None:
         pairs = compare(rows, names, model, "seconds")
         ratios = [theirs / ours for ours, theirs in pairs]
         if ratios:
-            print(f"| {model} | {np.exp(np.mean(np.log(ratios))):.2f} | {len(ratios)} data sets |")
+            print(f"| {model} | {geometric_mean(ratios):.2f} | {len(ratios)} data sets |")
     print_worst(rows, names)
 
 

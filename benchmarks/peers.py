@@ -1,4 +1,4 @@
-"""The default DBLClassifier against default gradient boosting, EBM and random forests.
+"""The default DBLClassifier against default and tuned gradient boosting, EBM and random forests.
 
 Two folds, stratified and the same for every model (seed 0). Each fit has a process of its own with
 a time limit; its row (error, RMSE, log loss, seconds) is added to a file of JSON lines, and a row
@@ -14,7 +14,6 @@ equal at four decimals.
 """
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,8 +21,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
-from common import THREADS, Split, find_data_folder, load
+from common import THREADS, Split, append_line, list_data_sets, load, read_lines
 from numpy.typing import NDArray
 from peer_models import PEERS, Fitted, categorical_names, timed
 from peer_report import print_report
@@ -110,20 +108,9 @@ def run(name: str, fold: int, model: str, threads: int) -> dict[str, Any]:
     return {**found._asdict(), "seconds": fitted.seconds, "note": fitted.note}
 
 
-def data_sets() -> list[str]:
-    """Return the data sets up to the most rows, smallest first."""
-    found = []
-    for path in find_data_folder().glob("*.parquet"):
-        about = pq.read_metadata(path)
-        if about.num_rows <= MOST_ROWS:
-            found.append((about.num_rows * about.num_columns, path.stem))
-    return [name for _, name in sorted(found)]
-
-
 def read_rows(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
     """Return the rows of a file of JSON lines by data set, fold and model."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return {(row["data"], row["fold"], row["model"]): row for row in rows}
+    return {(row["data"], row["fold"], row["model"]): row for row in read_lines(path)}
 
 
 def compute(
@@ -146,12 +133,11 @@ def compute(
                 outcome = run_in_child(run, name, fold, model, threads, timeout=timeout)
                 row = {"data": name, "fold": fold, "model": model, "status": outcome.status}
                 row |= outcome.value or {"note": outcome.message[:200]}
-                with path.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+                append_line(path, row)
                 loss = row.get("log_loss", np.nan)
                 took = perf_counter() - began
                 print(
-                    f"{name:<26}{fold} {model:<12}{outcome.status:<8}{loss:8.4f}{took:8.1f} s",
+                    f"{name:<26}{fold} {model:<15}{outcome.status:<8}{loss:8.4f}{took:8.1f} s",
                     flush=True,
                 )
                 if outcome.status == "timeout":
@@ -169,7 +155,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds of each fit")
     parser.add_argument("--report-only", action="store_true")
     chosen = parser.parse_args()
-    names = chosen.datasets or data_sets()
+    names = chosen.datasets or list_data_sets(MOST_ROWS)
     if not chosen.report_only:
         compute(
             names,
