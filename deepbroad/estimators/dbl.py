@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 from deepbroad.estimators.chosen_terms import ChosenTerms
+from deepbroad.model.recipe import Recipe
 
 
 class DBLClassifier(ChosenTerms):
@@ -245,8 +246,10 @@ class DBLClassifier(ChosenTerms):
         terms: Any = None,
         min_count: float = 1,
         max_terms: int | None = None,
+        recipe: Recipe | None = None,
+        effort: str = "fast",
         memory_limit: Any = None,
-        time_limit: float = 60.0,
+        time_limit: float | None = None,
         warm_start: bool = False,
         callbacks: Any = None,
         checkpoint: Any = None,
@@ -269,6 +272,8 @@ class DBLClassifier(ChosenTerms):
         self.terms = terms
         self.min_count = min_count
         self.max_terms = max_terms
+        self.recipe = recipe
+        self.effort = effort
         self.memory_limit = memory_limit
         self.time_limit = time_limit
         self.warm_start = warm_start
