@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from deepbroad.model.terms import NONE
 FORMAT = 1
 # Effects that `str` lists.
 MOST_SHOWN = 10
+_Key = TypeVar("_Key")
 _INFINITIES = {"inf": inf, "-inf": -inf}
 
 
@@ -111,23 +112,22 @@ class Recipe:
                 if isinstance(column, NumberColumn)
                 else 0
             )
-        weakness: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+        found: _Strengths[tuple[tuple[int, ...], tuple[int, ...]]] = _Strengths()
         for row, value in zip(members.tolist(), strength.tolist(), strict=True):
             own = sorted(c for c in row if c != NONE)
-            key = tuple(columns[c].attribute for c in own), tuple(place[c] for c in own)
-            # ½ λ β² of a sum of scores has 1/λ = 1/λ₁ + 1/λ₂.
-            weakness[key] = weakness.get(key, 0.0) + (1.0 / value if value else inf)
+            found.add(
+                (tuple(columns[c].attribute for c in own), tuple(place[c] for c in own)), value
+            )
+        tables = sorted(found.items(), key=lambda item: (len(item[0][0]), item[0]))
         return cls(
             edges,
             tuple(
                 RecipeTable(
                     tuple(encoding.names[a] for a in attributes),
                     resolutions,
-                    round_strength(1.0 / weakness[attributes, resolutions]),
+                    round_strength(value),
                 )
-                for attributes, resolutions in sorted(
-                    weakness, key=lambda key: (len(key[0]), key[0], key[1])
-                )
+                for (attributes, resolutions), value in tables
             ),
             bool(by_counts),
         )
@@ -166,12 +166,18 @@ class Recipe:
             )
 
     def members(self, encoding: Encoding) -> tuple[np.ndarray, np.ndarray]:
-        """Return the code columns of each table, (n_tables, depth), and its strength.
+        """Return the code columns of each table, and its strength.
 
         Parameters
         ----------
         encoding : Encoding
             Its numbers are cut by the recipe's `edges`.
+
+        Returns
+        -------
+        members : int64 array of shape (n_tables, depth)
+            Code columns, ascending and filled up with `NONE`; tables are in order of these.
+        strength : float64 array of shape (n_tables,)
         """
         self.check_names(encoding.names)
         columns, first, wanted = {}, 0, set(self.features)
@@ -179,11 +185,13 @@ class Recipe:
             if name in wanted:
                 columns[name] = self._columns_of(name, own, first)
             first += len(own)
-        members = np.full((len(self.tables), self.depth), NONE, np.int64)
-        for row, (features, resolutions, _) in zip(members, self.tables, strict=True):
+        found: _Strengths[tuple[int, ...]] = _Strengths()
+        for features, resolutions, strength in self.tables:
             pairs = zip(features, resolutions, strict=True)
-            row[: len(features)] = sorted(columns[name][place] for name, place in pairs)
-        return members, np.array([table.strength for table in self.tables])
+            found.add(tuple(sorted(columns[name][place] for name, place in pairs)), strength)
+        rows = sorted(found, key=lambda row: (len(row), row))
+        members = np.array([[*row, *[NONE] * (self.depth - len(row))] for row in rows], np.int64)
+        return members, np.array([found[row] for row in rows])
 
     def _columns_of(self, name: str, own: Sequence[CodeColumn], first: int) -> list[int]:
         """Return the code column of each resolution of a feature, whose first one is given."""
@@ -271,6 +279,20 @@ class Recipe:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+class _Strengths(dict[_Key, float]):
+    """λ of each table, by what tells tables apart."""
+
+    def add(self, key: _Key, strength: float) -> None:
+        """Take in a table; a second one of the same cells adds its scores to those of the first.
+
+        The penalty ½ λ β² of a sum of scores, each with its own, has 1/λ = 1/λ₁ + 1/λ₂.
+        """
+        known = self.get(key)
+        if known is not None:
+            strength = 1.0 / (1.0 / known + 1.0 / strength) if known and strength else 0.0
+        self[key] = strength
 
 
 def round_strength(strength: float) -> float:

@@ -70,7 +70,9 @@ _CURVES = ("loss_curve_", "evaluation_curve_")
 KINDS = {
     "AnDEClassifier": Kind(AnDEClassifier),
     "AnJEClassifier": Kind(AnJEClassifier),
-    "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES, reports={"selection_": Selection, "recipe_": Recipe}),
+    "DBLClassifier": Kind(
+        DBLClassifier, _FACTS, _CURVES, reports={"selection_": Selection, "recipe_": Recipe}
+    ),
     "KDBClassifier": Kind(KDBClassifier, _FACTS, _CURVES, optional=True),
     "LRClassifier": Kind(LRClassifier, _FACTS, _CURVES),
     "TANClassifier": Kind(TANClassifier, _FACTS, _CURVES, optional=True),

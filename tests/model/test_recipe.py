@@ -30,10 +30,6 @@ LABELS = np.arange(200) % 2
 WIDE = Encoding.fit(read_table(X), LABELS, 2, levels=4)[0]
 
 
-def edges_of(column):
-    return WIDE.columns[column].cuts.tolist()
-
-
 @st.composite
 def choices(draw):
     """Draw tables of code columns of different attributes, and their strengths."""
@@ -71,7 +67,7 @@ def test_code_columns_come_back_from_a_recipe(case, by_counts):
     assert len(found) == len(expected)
     for row, value in zip(found.tolist(), values.tolist(), strict=True):
         own = expected[cells(narrow, row)]
-        joint = 0.0 if 0.0 in own else 1.0 / sum(1.0 / one for one in own)
+        joint = own[0] if len(own) == 1 else 0.0 if 0.0 in own else 1.0 / sum(1.0 / v for v in own)
         assert value == float(f"{joint:.2g}")
         columns = [c for c in row if c != NONE]
         assert row == [*sorted(columns), *[NONE] * (len(row) - len(columns))]
@@ -220,6 +216,12 @@ def test_a_number_that_is_missing_everywhere_has_its_one_value():
     gone, _ = Encoding.fit(read_table(X.assign(age=np.nan)), LABELS, 2, edges=recipe.edges)
     members, _ = recipe.members(gone)
     assert members[0].tolist() == [0, NONE]
+    both = Recipe(
+        {"age": [[0.0], [1.0]]},
+        (RecipeTable(("age",), (0,), 2.0), RecipeTable(("age",), (1,), 2.0)),
+    )
+    members, strength = both.members(gone)
+    assert (members.tolist(), strength.tolist()) == ([[0]], [1.0])
 
 
 def test_columns_may_stand_in_another_order():
@@ -227,5 +229,5 @@ def test_columns_may_stand_in_another_order():
     turned, _ = Encoding.fit(read_table(X[["pay", "job", "age"]]), LABELS, 2, edges=recipe.edges)
     members, strength = recipe.members(turned)
     names = [[turned.columns[c].name for c in row if c != NONE] for row in members.tolist()]
-    assert names == [["age"], ["job"], ["job", "age"], ["pay", "age"]]
-    assert strength.tolist() == [2.0, 0.5, 30.0, 12.0]
+    assert names == [["job"], ["age"], ["pay", "age"], ["job", "age"]]
+    assert strength.tolist() == [0.5, 2.0, 12.0, 30.0]
