@@ -13,6 +13,7 @@ from deepbroad.estimators import (
     TANClassifier,
 )
 from deepbroad.export import export
+from deepbroad.model.recipe import Recipe
 from deepbroad.persist import ModelFileError, load, save
 from deepbroad.solvers import Progress
 
@@ -27,6 +28,7 @@ __all__ = [
     "MDLDiscretizer",
     "ModelFileError",
     "Progress",
+    "Recipe",
     "TANClassifier",
     "export",
     "load",

@@ -19,14 +19,14 @@ for part in range(4):
     X, y = poker_hand(rows // 4, seed=part, return_X_y=True)
     pq.write_table(X.append_column("hand", [y]), folder / f"part-{part}.parquet")
 
-# Strengths are chosen on some of the rows. One file has enough of them.
-alpha = DBLClassifier(n=2).fit(folder / "part-0.parquet", y="hand").selection_["alpha"]
-print("strengths of single cards and of pairs:", alpha)
+# Tables and strengths are chosen on some of the rows. One file has enough of them.
+recipe = DBLClassifier(n=2).fit(folder / "part-0.parquet", y="hand").recipe_
+print(recipe)
 
 # A few passes of stochastic descent, as many as held-out rows allow. After a kill, the fit goes on
 # from its checkpoint when it is run again.
 model = DBLClassifier(
-    n=2, alpha=alpha, solver="sgd", memory_limit="512MB", checkpoint="hands.checkpoint"
+    recipe=recipe, solver="sgd", memory_limit="512MB", checkpoint="hands.checkpoint"
 )
 model.fit(folder, y="hand")
 print(f"{model.n_iter_} passes, held-out loss {model.loss_:.4f}, {model.status_}")

@@ -20,7 +20,7 @@ train, test = X.slice(0, half), X.slice(half)
 model = DBLClassifier()
 print("before:", model.estimate(train, y[:half]))
 model.fit(train, y[:half])
-print("chosen: n =", model.selection_["n"], "alpha =", model.selection_["alpha"])
+print(model.recipe_)
 for name, fitted in {
     "DBL": model,
     "naive Bayes": AnJEClassifier(n=1).fit(train, y[:half]),

@@ -14,27 +14,18 @@ from tests.naive_cuts import midpoint
 
 # Nested cuts.
 
-# For cuts by the class alone and within others, and for these with those of level 5.
-SHARP, WITHIN, JOINT = (0, 0.0), (0, 1.0), (5, 1.0)
-
 
 def places(levels):
     """Return the level of each code column of a number, and its shift in parts of a bin.
 
-    A column comes with the first level that has all of its cuts, which are halves or quarters. Of
-    several levels, two columns for cuts by the class come before all, as level 0, and if they are
-    more than five, one for these and those of level 5 after it, as if shifted by a whole bin.
+    A column comes with the first level that has all of its cuts, which are halves or quarters.
     """
-    if levels == 1:
-        return [(1, 0.0)]
     found = []
     for level in range(1, levels + 1):
         if level <= 6:
             found += [(level - 2, 0.25), (level - 2, 0.75), (level - 1, 0.5)]
         found.append((level, 0.0))
-        if level == 5 and levels > 5:
-            found.append(JOINT)
-    return [SHARP, WITHIN, *[place for place in found if place[0] > 0]]
+    return [place for place in found if place[0] > 0]
 
 
 def nested_cuts(values, weights, levels):
@@ -45,7 +36,7 @@ def nested_cuts(values, weights, levels):
     found = []
     for level, shift in places(len(by_level) - 1):
         cuts = by_level[level]
-        if shift not in (0.0, 1.0):
+        if shift:
             finer = by_level[level + (1 if shift == 0.5 else 2)]
             coarser = by_level[level + (0 if shift == 0.5 else 1)]
             inside = [cut for cut in finer if cut not in coarser]
@@ -97,11 +88,8 @@ def columns_of(attribute, attributes):
     return [c for c, owner in enumerate(attributes) if owner == attribute]
 
 
-def levelled_tuples(attributes, cardinalities, order, levels, among=None, *, by_class=False):
-    """Return the least level at which each tuple of code columns appears, by tuple.
-
-    `by_class`, cuts by the class are level 0, beside quarters of numbers that have none.
-    """
+def levelled_tuples(attributes, cardinalities, order, levels, among=None):
+    """Return the least level at which each tuple of code columns appears, by tuple."""
     found = {}
     for tuple_ in among or combinations(range(max(attributes) + 1), order):
         owned = [columns_of(attribute, attributes) for attribute in tuple_]
@@ -109,7 +97,6 @@ def levelled_tuples(attributes, cardinalities, order, levels, among=None, *, by_
         deepest = max(level for level, _ in known_places(most))
         # Beyond pairs, no cut is finer than those of the finest level.
         every = places(deepest if order <= 2 else min(levels, deepest))
-        every = [place for place in every if place not in (SHARP, WITHIN, JOINT)]
         # Shifted ones have cuts of level 5 at most: of a half, a level finer, of a quarter two.
         finer = {0.0: -9, 0.5: 1, 0.25: 2, 0.75: 2}
         free = [place for place in every if place[0] + finer[place[1]] <= 5]
@@ -117,21 +104,7 @@ def levelled_tuples(attributes, cardinalities, order, levels, among=None, *, by_
             columns = tuple(column_at(own, place) for own in owned)
             if all(cardinalities[c] > 1 for c in columns):
                 found[columns] = min(place[0], found.get(columns, place[0]))
-        sharp = [own for own in owned if is_sharp(own, cardinalities, order)]
-        which = 0 if order == 1 else 1
-        columns = tuple(own[which] if own in sharp else column_at(own, (2, 0.0)) for own in owned)
-        if by_class and sharp and all(cardinalities[c] > 1 for c in columns):
-            assert columns not in found
-            found[columns] = 0
     return found
-
-
-def is_sharp(own, cardinalities, order=1):
-    """Tell whether an attribute is a number with cuts by the class for tuples of an order."""
-    if len(own) == 1:
-        return False
-    missing = cardinalities[own[2]] - 2  # beside two halves
-    return cardinalities[own[0 if order == 1 else 1]] - missing > 1
 
 
 def known_places(count):

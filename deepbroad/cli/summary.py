@@ -13,29 +13,23 @@ from deepbroad.cli.screen import Screen, cell
 def describe_model(model: Any) -> dict[str, Any]:
     """Return what a fitted model is, as plain data; what it has not is left out."""
     selection = getattr(model, "selection_", None) or {}
+    recipe = getattr(model, "recipe_", None)
+    depth = getattr(model, "n", getattr(model, "k", None))
     found = {
         "model": type(model).__name__,
-        "n": selection.get("n", getattr(model, "n", getattr(model, "k", None))),
-        "alpha": selection.get("alpha", getattr(model, "alpha", None)),
+        "n": depth if recipe is None else recipe.depth,
+        "alpha": getattr(model, "alpha", None) if recipe is None else None,
         "attributes": int(model.n_features_in_),
         "classes": [str(label) for label in model.classes_.tolist()],
         "tuples": len(model.terms_),
-        "tilings": selection.get("tiled") or None,
-        "cuts by the class": _list_cut(selection),
-        "rows that are copies": selection.get("copies") or None,
-        "taken as one": selection.get("joined") or None,
+        "tables": None if recipe is None else len(recipe.tables),
+        "held-out loss": selection.get("loss"),
         "not tried": selection.get("skipped") or None,
         "loss": getattr(model, "loss_", None),
         "iterations": getattr(model, "n_iter_", None),
         "status": getattr(model, "status_", None),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _list_cut(selection: dict[str, Any]) -> list[str] | bool | None:
-    """Return the numbers that are cut by the class."""
-    # Older files do not name them.
-    return list(selection.get("cuts") or []) or selection.get("by_class") or None
 
 
 def describe_file(path: Path) -> dict[str, Any]:

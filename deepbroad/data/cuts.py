@@ -1,8 +1,30 @@
 """Where to cut a numeric column into bins: minimum description length, Fayyad and Irani (1993)."""
 
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
 import numpy as np
 
 from deepbroad.kernels.cuts import merge_rows, split_blocks
+
+# By the name of a number, the cut points of each of its resolutions.
+Edges: TypeAlias = Mapping[str, Sequence[Sequence[float]]]
+
+
+def cuts_of_edges(resolutions: Sequence[Sequence[float] | np.ndarray]) -> list[np.ndarray]:
+    """Return the cuts of each code column of a number whose resolutions are given.
+
+    One column more, with all cuts, comes last unless the last resolution has them all. A number of
+    no resolution has one column without cuts.
+
+    Examples
+    --------
+    >>> [cuts.tolist() for cuts in cuts_of_edges([[2.0], [1.0, 3.0]])]
+    [[2.0], [1.0, 3.0], [1.0, 2.0, 3.0]]
+    """
+    found = [np.asarray(cuts, np.float64) for cuts in resolutions]
+    union = np.unique(np.concatenate([*found, np.empty(0)]))
+    return found if found and len(found[-1]) == len(union) else [*found, union]
 
 
 def mdl_cuts(

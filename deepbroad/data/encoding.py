@@ -1,6 +1,6 @@
 """How a table becomes codes: fitted on training rows, then the same for every table."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -19,16 +19,9 @@ from deepbroad.data.code_column import (
 )
 from deepbroad.data.column import Column
 from deepbroad.data.column_warnings import warn_of_merged_integers, warn_of_stray_text
-from deepbroad.data.cuts import cuts_and_distinct
-from deepbroad.data.pyramid import (
-    BY_CLASS,
-    JOINT,
-    SHARP,
-    Place,
-    count_levels,
-    list_places,
-    nested_cuts,
-)
+from deepbroad.data.cuts import Edges, cuts_and_distinct, cuts_of_edges
+from deepbroad.data.narrowing import Narrowing, narrow_columns
+from deepbroad.data.pyramid import nested_cuts
 from deepbroad.data.source import MEMORY, ArraySource, Store
 from deepbroad.data.table import Table
 from deepbroad.kernels.threads import Threads
@@ -87,6 +80,7 @@ class Encoding:
         *,
         categorical_features: CategoricalFeatures = "auto",
         levels: int = 0,
+        edges: Edges | None = None,
     ) -> tuple["Encoding", np.ndarray]:
         """Return the encoding that fits a training table, and the codes of that table.
 
@@ -105,6 +99,9 @@ class Encoding:
         levels : int, default=0
             If not 0, a number has a code column for each of up to so many levels of `nested_cuts`,
             coarsest first, instead of one with cuts by minimum description length.
+        edges : mapping from name to sequence of cut points, optional
+            The cut points of each resolution of some numbers, instead of any that depend on the
+            rows (`cuts_of_edges`). A number without a name here has one column without cuts.
 
         Returns
         -------
@@ -120,7 +117,7 @@ class Encoding:
             counted = None
         columns: list[CodeColumn] = []
         codes: list[np.ndarray] = []
-        training = _Training(labels, n_classes, weights, counted, levels)
+        training = _Training(labels, n_classes, weights, counted, levels, edges)
         for i in range(table.n_columns):
             is_category = None if chosen is None else bool(chosen[i])
             fitted, column = _fit_column(i, table.column(i), training, is_category=is_category)
@@ -218,40 +215,6 @@ class Encoding:
             store=store,
         )
 
-    def sharpened(
-        self, alone: Mapping[int, np.ndarray], within: Mapping[int, np.ndarray]
-    ) -> "Encoding":
-        """Return the encoding with cuts by the class, of numbers with levels.
-
-        `alone` has the bins of the finest column at which the class changes, by attribute; `within`
-        these and those at which it does within the values of others.
-        """
-        columns = list(self.columns)
-        for i, place, finest in self._informed():
-            column, steps = columns[i], alone if place == SHARP else within
-            if isinstance(column, NumberColumn) and column.attribute in steps:
-                cuts = self._cuts_of(finest)[steps[column.attribute] - 1]
-                kept = column.cuts if place == JOINT else np.empty(0)
-                columns[i] = replace(column, cuts=np.union1d(kept, cuts))
-        return Encoding(columns, self.names)
-
-    def recode(self, codes: np.ndarray) -> None:
-        """Write the codes of cuts by the class over those of the encoding before `sharpened`."""
-        for i, _, finest in self._informed():
-            coarse, fine = self.columns[i], self.columns[finest]
-            if isinstance(coarse, NumberColumn) and isinstance(fine, NumberColumn):
-                recode_bins(coarse, fine, codes[finest], codes[i])
-
-    def _informed(self) -> Iterator[tuple[int, Place, int]]:
-        """Go through the code columns for cuts by the class: what each is, and its finest."""
-        first = 0
-        for own in self.owned:
-            finest = first + len(own) - 1
-            for i, place in enumerate(list_places(count_levels(len(own))), start=first):
-                if place in (*BY_CLASS, JOINT):
-                    yield i, place, finest
-            first = finest + 1
-
     def value_names(self, i: int) -> list[str]:
         """Return a readable name for each of the V_i codes of code column `i`."""
         return self.columns[i].value_names()
@@ -268,6 +231,14 @@ class Encoding:
         while any(not np.isin(some, self._cuts_of(last)).all() for some in cuts):
             last += 1
         return last
+
+    def narrowed(self, edges: Edges) -> tuple["Encoding", Narrowing]:
+        """Return the encoding that `fit` gives for these edges, and how codes become its codes.
+
+        Their cut points are among those of this encoding.
+        """
+        columns, narrowing = narrow_columns(self.owned, edges)
+        return Encoding(columns, self.names), narrowing
 
     def _cuts_of(self, i: int) -> np.ndarray:
         column = self.columns[i]
@@ -326,6 +297,7 @@ class _Training(NamedTuple):
     weights: np.ndarray | None
     counted: np.ndarray | None  # which rows have weight, None if all
     levels: int  # of nested cuts, 0 for those of minimum description length
+    edges: Edges | None  # given cut points by the name of the column
 
 
 def _fit_column(
@@ -340,7 +312,7 @@ def _fit_column(
         column = column.among(counted)
     if column.kind == "number" and not is_category:
         numbers = column.numbers(column.quantity)
-        all_cuts = _cut(numbers, training, keeps_two=is_category is None)
+        all_cuts = _cut(column.name, numbers, training, keeps_two=is_category is None)
         # No number at all is no bin at all: only a category can have missing as its sole value.
         if all_cuts:
             if column.merges_integers():
@@ -377,12 +349,18 @@ def _encode_column(owned: Sequence[CodeColumn], column: Column, out: list[np.nda
             one.encode(column, codes)
 
 
-def _cut(numbers: np.ndarray, training: _Training, *, keeps_two: bool) -> list[np.ndarray]:
+def _cut(
+    name: str, numbers: np.ndarray, training: _Training, *, keeps_two: bool
+) -> list[np.ndarray]:
     """Return the cuts of each code column of a number; none if there is no number at all."""
-    labels, n_classes, weights, counted, levels = training
-    if levels:
+    labels, n_classes, weights, counted, levels, edges = training
+    if levels or edges is not None:
         present = ~np.isnan(numbers) if counted is None else ~np.isnan(numbers) & counted
-        return nested_cuts(numbers, weights, levels=levels) if present.any() else []
+        if not present.any():
+            return []
+        if edges is not None:
+            return cuts_of_edges(edges.get(name, ()))
+        return nested_cuts(numbers, weights, levels=levels)
     cuts, distinct = cuts_and_distinct(numbers, labels, n_classes, weights, keeps_two=keeps_two)
     return [cuts] if distinct else []
 

@@ -1,11 +1,12 @@
 """What is remembered of a numeric column that is never held: enough to find its cut points."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.data.cuts import counted_rows, cut_sorted, sort_rows
+from deepbroad.data.cuts import counted_rows, cut_sorted, cuts_of_edges, sort_rows
 from deepbroad.data.pyramid import nest_cuts
 from deepbroad.kernels.triples import group_neighbours, sum_pairs
 
@@ -162,6 +163,7 @@ class NumberSketch:
         *,
         levels: int = 0,
         keeps_two: bool = False,
+        edges: Sequence[Sequence[float]] | None = None,
     ) -> list[np.ndarray]:
         """Return the cuts of each code column of this number; none if there is no number at all.
 
@@ -174,10 +176,14 @@ class NumberSketch:
             Levels of `nested_cuts`; 0 for the cuts of `mdl_cuts`.
         keeps_two : bool, default=False
             Whether two values are cut apart whatever minimum description length says.
+        edges : sequence of cut points, optional
+            Of each resolution, instead of any that depend on the rows (`cuts_of_edges`).
         """
         values, labels, weights = self.triples()
         if not len(values):
             return []
+        if edges is not None:
+            return cuts_of_edges(edges)
         if factors is not None:
             weights = weights * factors[labels]
         if not levels:

@@ -6,9 +6,6 @@ that has both, each with its own weights, needs no choice between them. Coarse l
 as well, cut in the middle and in the quarters of their bins: a sum of them is nearly as smooth at
 one place as at another, and a threshold is nowhere far from a cut. No label is looked at, so that
 an attribute which matters only together with others keeps its bins.
-
-Two columns more are for cuts where the class changes, chosen among those of the finest level once
-it is known which rows may be looked at (`deepbroad.engine.sharpening`); until then they have none.
 """
 
 from functools import cache
@@ -21,17 +18,12 @@ from deepbroad.data.cuts import midpoints
 # Shifted bins have their cuts among those of this level. What finer bins add is little, and where
 # their cuts lie matters less.
 SHIFTED_LEVELS = 6
-# The level whose cuts one column has together with those by the class: the finest that pairs have.
-JOINT_LEVEL = 5
 # Of the weight of a bin, by which two ways to halve it differ that are as good.
 TIE = 1e-9
 
 
 class Place(NamedTuple):
-    """Which bins a code column has: those of a level, shifted by so many quarters of a bin.
-
-    Three are others: `SHARP`, `WITHIN` and `JOINT`.
-    """
+    """Which bins a code column has: those of a level, shifted by so many quarters of a bin."""
 
     level: int
     quarters: int
@@ -42,37 +34,24 @@ class Place(NamedTuple):
         return self.level + (0, 2, 1, 2)[self.quarters]
 
 
-# Cuts where the class changes.
-SHARP = Place(0, 0)
-# These, and cuts where it changes within the values of another attribute: for tuples.
-WITHIN = Place(0, 1)
-BY_CLASS = (SHARP, WITHIN)
-# These and those of `JOINT_LEVEL`: no term has them, but the effects of pairs are told by them.
-JOINT = Place(JOINT_LEVEL, 4)
-
-
 @cache
 def list_places(levels: int) -> tuple[Place, ...]:
     """Return what the code columns of a number of so many levels are, in order.
 
-    But for `BY_CLASS`, whose cuts are among those of `JOINT` and of the last column, the cuts of
-    all columns before the unshifted one of a level are among the cuts of that one.
+    The cuts of all columns before the unshifted one of a level are among the cuts of that one.
 
     Examples
     --------
     >>> [tuple(place) for place in list_places(3)]
-    [(0, 0), (0, 1), (1, 0), (1, 2), (2, 0), (1, 1), (1, 3), (2, 2), (3, 0)]
+    [(1, 0), (1, 2), (2, 0), (1, 1), (1, 3), (2, 2), (3, 0)]
     """
-    # A single cut is where it is.
-    found: list[Place] = [*BY_CLASS] if levels > 1 else []
+    found: list[Place] = []
     for level in range(1, levels + 1):
         if 2 < level <= SHIFTED_LEVELS:
             found += [Place(level - 2, 1), Place(level - 2, 3)]
         if 1 < level <= SHIFTED_LEVELS:
             found.append(Place(level - 1, 2))
         found.append(Place(level, 0))
-        if level == JOINT_LEVEL < levels:
-            found.append(JOINT)
     return tuple(found)
 
 
@@ -95,7 +74,7 @@ def nested_cuts(
     Levels end where no bin can be cut any more. All cuts of a level are in the next; those of its
     bins shifted by a half are where the next level cuts them, and those of bins shifted by one or
     three quarters where the level after it cuts the lower or upper halves. Where no bin can be cut
-    so, the bins are not shifted. Those `BY_CLASS` have no cuts.
+    so, the bins are not shifted.
 
     Parameters
     ----------
@@ -115,7 +94,7 @@ def nested_cuts(
     Examples
     --------
     >>> [cuts.tolist() for cuts in nested_cuts(np.array([1.0, 2, 3, 4, 5, 6, 7, 8]), levels=2)]
-    [[], [], [4.5], [2.5, 6.5], [2.5, 4.5, 6.5]]
+    [[4.5], [2.5, 6.5], [2.5, 4.5, 6.5]]
     """
     return nest_cuts(*_gather(values, weights), levels=levels)
 
@@ -135,9 +114,7 @@ def nest_cuts(distinct: np.ndarray, mass: np.ndarray, *, levels: int) -> list[np
 def _shift(bounds: list[np.ndarray], place: Place) -> np.ndarray:
     """Return where the bins of a code column are cut, given the bounds of each level from 0."""
     level, quarters = place
-    if place in BY_CLASS:
-        return np.empty(0, np.int64)
-    if quarters == 0 or place == JOINT:
+    if quarters == 0:
         return bounds[level][1:-1]
     half = quarters == 2
     finer = bounds[level + 1] if half else bounds[level + 2]

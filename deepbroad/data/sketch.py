@@ -15,6 +15,7 @@ from deepbroad.data.code_column import (
 )
 from deepbroad.data.column import PLURAL, Column
 from deepbroad.data.column_warnings import warn_of_merged_integers, warn_of_stray_text
+from deepbroad.data.cuts import Edges
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.factor import Quantity
 from deepbroad.data.files import TableFiles
@@ -151,13 +152,16 @@ class ColumnSketch:
             "it to one type, or name it in `categorical_features`"
         )
 
-    def finish(self, attribute: int, target: Target, levels: int) -> list[CodeColumn]:
+    def finish(
+        self, attribute: int, target: Target, levels: int, edges: Edges | None = None
+    ) -> list[CodeColumn]:
         """Return the code columns of this attribute, as `Encoding.fit` would."""
         all_cuts = self.numbers.relabelled(target.codes).cuts(
             target.labels.n_classes,
             target.kept_factors,
             levels=levels,
             keeps_two=self.is_category is None,
+            edges=None if edges is None else edges.get(self.name, ()),
         )
         if all_cuts and self.quantity is not None:
             if self.merges_integers:
@@ -234,7 +238,10 @@ class TableSketch:
         self._check_values()
 
     def finish(
-        self, weigh: Weigh | None = None, count_levels: Callable[[int], int] | None = None
+        self,
+        weigh: Weigh | None = None,
+        count_levels: Callable[[int], int] | None = None,
+        edges: Edges | None = None,
     ) -> Fitted:
         """Return the encoding of the whole table and of its labels.
 
@@ -245,6 +252,8 @@ class TableSketch:
             Those of the ignored classes must be 0, and no others.
         count_levels : callable, optional
             From the number of rows of weight, how many levels of nested cuts numbers have.
+        edges : mapping from name to sequence of cut points, optional
+            As for `Encoding.fit`.
         """
         seen = self.classes.labels
         if seen is None:
@@ -258,7 +267,7 @@ class TableSketch:
         levels = 0 if count_levels is None else count_levels(int(self.classes.rows[kept].sum()))
         columns: list[CodeColumn] = []
         for i, column in enumerate(self.columns):
-            columns += column.finish(i, target, levels)
+            columns += column.finish(i, target, levels, edges)
         return Fitted(Encoding(columns, self.names), target)
 
     def _check_values(self) -> None:

@@ -22,7 +22,6 @@ from deepbroad.engine.evidence_trial import is_sparse, try_evidence
 from deepbroad.engine.listing import has_many_terms
 from deepbroad.engine.redundancy import CERTAIN_ROWS
 from deepbroad.engine.refinement import find_factor
-from deepbroad.engine.sharp_trial import try_cuts
 from deepbroad.engine.shortlist import draw_shortlist
 from deepbroad.engine.strength_search import Trial, deepen
 from deepbroad.engine.tiled_search import TILED_ORDER, can_tile, search_tilings
@@ -149,8 +148,7 @@ class Automatic:
         if self.least > self.depths[0]:
             # At once, and not after the search at lower depths.
             self.search.check_memory(self.least)
-        first = self._try_cuts() if self.search.resolutions.is_sharp().any() else None
-        best = self._search_depths(first)
+        best = self._search_depths()
         counted = self._count(best)
         self.is_cut_short |= counted == "time"
         if isinstance(counted, Choice):
@@ -177,17 +175,8 @@ class Automatic:
             self.n_copies,
         )
 
-    def _try_cuts(self) -> Found | None:
-        """Go on with cuts by the class or without; return what was found at the first depth."""
-        trial = try_cuts(self.search, self.depths[0], Strengths((), GROWTH), least=self.least)
-        for found in trial.tried:
-            self._note(found)
-        self.search = trial.search
-        self.sample, self.held = self.search.sample, list(self.search.held)
-        return trial.found
-
-    def _search_depths(self, first: Found | None) -> Found:
-        """Return the best of what is found at the depths; `first` is that of the first of them."""
+    def _search_depths(self) -> Found:
+        """Return the best of what is found at the depths."""
         best: Found | None = None
         strengths = Strengths((), GROWTH)
         shortlists: dict[int, np.ndarray] = {}
@@ -200,8 +189,7 @@ class Automatic:
                     if gain > PROMISE:
                         self._skip([depth], f"all triples: tilings had gained {gain:.1%}")
                         break
-            found = first or self._search_depth(depth, best, strengths, shortlists)
-            first = None
+            found = self._search_depth(depth, best, strengths, shortlists)
             if isinstance(found, str) and depth < self.least:
                 continue
             if isinstance(found, str):
@@ -332,7 +320,6 @@ class Automatic:
         )
         if isinstance(trial, str):
             return trial
-        trial = replace(trial, by_class=self.search.by_class)
         self.trials.append(trial)
         if trial.loss > best.trial.loss * (1.0 - WORTH_COUNTING):
             return "loss"

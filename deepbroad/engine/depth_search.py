@@ -111,8 +111,6 @@ class DepthSearch:
     n_folds : int
         Folds that time is planned for. There may be fewer of them, but what more time for each
         would allow, all tuples of wide tables, is not better (optdigits).
-    by_class : bool
-        Whether numbers have cuts by the class as well.
     """
 
     source: Source
@@ -128,7 +126,6 @@ class DepthSearch:
     history: int
     n_folds: int
     threads: Threads
-    by_class: bool = False
 
     def __post_init__(self) -> None:
         self.deadline = perf_counter() + self.time_limit
@@ -213,7 +210,6 @@ class DepthSearch:
             rows=self.source.n_weighted,
             precise=is_cheap,
             tiled=tiled is not None,
-            by_class=self.by_class,
         )
         trial = search.adapt(search.run(start))
         return Found(search, trial, levelled, validation, tuples)
@@ -298,7 +294,6 @@ class DepthSearch:
             exact=self.exact,
             among=tuples.among or self.among,
             tiled=tuples.tiled,
-            by_class=self.by_class,
             limit=limit,
         )
         reached = count_reached(self.source, levelled.terms)

@@ -21,20 +21,18 @@ def list_terms(
     exact: bool,
     among: Mapping[int, np.ndarray] | None = None,
     tiled: np.ndarray | None = None,
-    by_class: bool = False,
     limit: float = inf,
 ) -> LevelledTerms:
     """Return the terms of a depth, numbers at as many levels as the rows of a source bear.
 
-    Of the order of those that are `tiled` there are no others; `by_class`, numbers have their cuts
-    by the class as well. MemoryError if the list alone takes more than `limit` bytes, or more than
-    anyone has.
+    Of the order of those that are `tiled` there are no others. MemoryError if the list alone takes
+    more than `limit` bytes, or more than anyone has.
     """
     chosen = dict(among or {})
     if exact:
         chosen |= {k: np.empty((0, k), np.int64) for k in range(1, depth)}
     rows = source.n_weighted
-    resolutions = Resolutions(source.attributes, source.cardinalities, rows, by_class)
+    resolutions = Resolutions(source.attributes, source.cardinalities, rows)
     levels = choose_levels(rows, depth)
     count = resolutions.count_terms(levels) if among is None and tiled is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:

@@ -1,7 +1,6 @@
 """What an automatic choice comes to."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -55,8 +54,3 @@ class Choice:
     redundant: dict[int, int] = field(default_factory=dict)
     tiled: np.ndarray | None = None
     n_copies: int = 0
-
-
-def scores_by_counts(structure: Any) -> bool:
-    """Tell whether what terms were chosen by is a choice of cells that score by their counts."""
-    return isinstance(structure, Choice) and structure.best.by_counts

@@ -61,8 +61,6 @@ class Trial:
         that learned scores would have.
     tiled : bool
         Whether the tuples of its deepest order are tilings (`deepbroad.model.tiling`).
-    by_class : bool
-        Whether numbers have cuts by the class as well (`deepbroad.engine.sharpening`).
     folds : int
         How many it was judged by; losses by others are no measure of it.
     """
@@ -73,7 +71,6 @@ class Trial:
     passes: int
     by_counts: bool = False
     tiled: bool = False
-    by_class: bool = False
     folds: int = 1
 
     @property
@@ -98,8 +95,8 @@ class StrengthSearch:
         Rows of the source.
     precise : bool
         Whether fits end by a tolerance that becomes smaller with the loss, which takes longer.
-    tiled, by_class : bool
-        Whether the deepest order has tilings, and numbers cuts by the class, for the record.
+    tiled : bool
+        Whether the deepest order has tilings, for the record.
     """
 
     def __init__(
@@ -112,10 +109,9 @@ class StrengthSearch:
         rows: float,
         precise: bool = True,
         tiled: bool = False,
-        by_class: bool = False,
     ) -> None:
         self._validation, self._levelled = validation, levelled
-        self._precise, self._tiled, self._by_class = precise, tiled, by_class
+        self._precise, self._tiled = precise, tiled
         self._least = max(LEAST, LEAST_ROWS / rows)
         self._most, self._deadline = most, deadline
         self._solver = SOLVER
@@ -205,7 +201,6 @@ class StrengthSearch:
             loss,
             self._validation.passes - before,
             tiled=self._tiled,
-            by_class=self._by_class,
             folds=len(self._validation.folds),
         )
         self.trials.append(trial)

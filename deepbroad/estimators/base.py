@@ -3,6 +3,7 @@
 import logging
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from math import inf
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from deepbroad.data.cuts import Edges
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import is_files
 from deepbroad.data.frequencies import Frequencies
@@ -35,7 +37,6 @@ from deepbroad.estimators.parameters import (
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.read_only import read_only
 from deepbroad.kernels.threads import Threads, thread_count
-from deepbroad.model.indicators import Joining
 from deepbroad.model.scores import ScoreTables
 from deepbroad.model.terms import Terms
 
@@ -124,8 +125,7 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             )
             tables = self._fit_tables(training, prepared)
             del training
-            tables = prepared.unfold(tables, threads)
-            self._frequencies = Frequencies.of(prepared.rows, threads)
+            self._frequencies = Frequencies.of(prepared.source, threads)
         self._keep(prepared.labels, prepared.encoding, tables)
         scores = prepared.provision.scores
         self.term_gains_ = None if scores is None else read_only(scores.gain)
@@ -214,19 +214,19 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         if reset:
             self._take_names(rows, X, y)
         n = self._read_depth(len(rows.names))
-        wants = Wants(self.categorical_features, self.class_weight, self._count_levels, limit)
-        labels, encoding, raw = rows.read(wants, threads)
+        wants = Wants(
+            self.categorical_features,
+            self.class_weight,
+            self._count_levels,
+            limit,
+            self._given_edges(rows.names),
+        )
+        labels, encoding, source = rows.read(wants, threads)
         del rows
-        coded = self._sharpen(Coded(raw, encoding, n, limit, reset, threads))
-        raw, encoding = coded.source, coded.encoding
-        joining = self._find_joining(coded)
-        given = None if joining is None else raw
-        if joining is not None:
-            coded = coded.joined(joining)
-            n, limit = coded.depth, coded.limit
-        terms, structure = self._choose_terms(coded)
+        coded, terms, structure = self._settle(Coded(source, encoding, n, limit, reset, threads))
         source = coded.source.convert(merge_part, threads=threads)
-        del raw, coded
+        encoding, n = coded.encoding, coded.depth
+        del coded
         wish = Wish(
             n,
             terms=terms,
@@ -238,17 +238,18 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             in_batches=self._in_batches,
         )
         provision = provide(source, wish, limit, threads)
-        return Prepared(
-            labels, encoding, source, provision, n, structure, joining=joining, given=given
-        )
+        return Prepared(labels, encoding, source, provision, n, structure)
 
-    def _sharpen(self, coded: Coded) -> Coded:
-        """Return the table with cuts by the class, where the model has any."""
-        return coded
-
-    def _find_joining(self, coded: Coded) -> Joining | None:
-        """Return which attributes the fit takes as one category, None to leave all as they are."""
+    def _given_edges(self, names: Sequence[str]) -> Edges | None:
+        """Return the cut points of numbers, None where they follow from the rows."""
         return None
+
+    def _settle(self, coded: Coded) -> tuple[Coded, Terms | None, Any]:
+        """Return the table in the code columns that the model uses, and what `_choose_terms` does.
+
+        A model that chooses its code columns has others than those that it was given.
+        """
+        return coded, *self._choose_terms(coded)
 
     def _read_depth(self, n_features: int) -> int:
         """Return how many attributes a tuple joins; ValueError for more than there are."""

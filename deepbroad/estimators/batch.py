@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deepbroad.data.cuts import Edges
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.encoding_union import encode_more, unite_labels
 from deepbroad.data.labels import Labels
@@ -15,7 +16,7 @@ from deepbroad.estimators.parameters import check_total, weigh_classes
 
 
 class Given(NamedTuple):
-    """A batch as users give it; `levels` are of nested bins of numbers in a first one."""
+    """A batch as users give it; `levels` or `edges` cut the numbers of a first one."""
 
     table: Table
     y: Any
@@ -24,6 +25,7 @@ class Given(NamedTuple):
     class_weight: Any
     categorical_features: Any
     levels: int
+    edges: Edges | None = None
 
 
 def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool] | None:
@@ -61,6 +63,7 @@ def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool] | None
             weights,
             categorical_features=given.categorical_features,
             levels=given.levels,
+            edges=given.edges,
         )
     else:
         encoding, columns = encode_more(

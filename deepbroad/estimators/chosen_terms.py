@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from deepbroad.data.cuts import Edges
+from deepbroad.data.encoding import Encoding
 from deepbroad.engine.automatic import DEPTHS
-from deepbroad.engine.old_choice import Choice
-from deepbroad.engine.chosen import Chosen
-from deepbroad.engine.indicators import find_indicators
 from deepbroad.engine.listing import has_many_terms, list_terms
-from deepbroad.engine.sharpening import sharpen
 from deepbroad.engine.training import Training
-from deepbroad.engine.weight_unit import choose_model, weight_unit
+from deepbroad.estimators.old_choice import choose
 from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
@@ -23,14 +21,25 @@ from deepbroad.estimators.parameters import (
     resolve_attributes,
 )
 from deepbroad.estimators.prepared import Coded, Prepared
-from deepbroad.estimators.selection import describe_choice, warn_of_copies, warn_of_time
+from deepbroad.estimators.selection import KeptChoice, Selection, Settled, warn_of
 from deepbroad.estimators.streamed_discriminative import StreamedDiscriminative
 from deepbroad.model.family import Family
-from deepbroad.model.indicators import Joining
+from deepbroad.model.generative import evidence_shares
 from deepbroad.model.loss import LOG_LOSS
+from deepbroad.model.recipe import Recipe
 from deepbroad.model.resolutions import LevelledTerms, choose_levels
 from deepbroad.model.strengths import Strengths
 from deepbroad.model.terms import Terms
+
+# Parameters whose work a recipe does, and their defaults.
+SETTLED = {
+    "n": "auto",
+    "alpha": "auto",
+    "terms": None,
+    "bins": "auto",
+    "max_terms": None,
+    "orders": "auto",
+}
 
 
 class ChosenTerms(StreamedDiscriminative):
@@ -44,8 +53,13 @@ class ChosenTerms(StreamedDiscriminative):
     smoothing: float
     terms: Any
     max_terms: int | None
-    time_limit: float
+    time_limit: float | None
+    effort: str
+    recipe: Recipe | None
     random_state: Any
+
+    recipe_: Recipe | None
+    selection_: Selection | None
 
     @property
     def _is_automatic(self) -> bool:
@@ -69,7 +83,10 @@ class ChosenTerms(StreamedDiscriminative):
         super()._check_parameters()
         check_choice("shrink_to", self.shrink_to, ["generative", "zero"])
         check_choice("bins", self.bins, ["auto", "nested", "mdl"])
-        check_number("time_limit", self.time_limit, above=0.0, included=False)
+        check_choice("effort", self.effort, ["fast", "thorough"])
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0.0, included=False)
+        self._check_recipe()
         if isinstance(self.n, str):
             if self.n != "auto":
                 raise ValueError(f'n must be an integer, or "auto"; got {self.n!r}.')
@@ -82,6 +99,26 @@ class ChosenTerms(StreamedDiscriminative):
                 '"nested"; restrict other models with `terms`.'
             )
 
+    def _check_recipe(self) -> None:
+        """Raise ValueError for a recipe that is none, or beside what it has itself."""
+        if self.recipe is None:
+            return
+        if not isinstance(self.recipe, Recipe):
+            raise ValueError(
+                f"recipe must be a deepbroad.Recipe or None, got {self.recipe!r:.80}. "
+                "Recipe.from_json reads one from text."
+            )
+        given = [
+            name
+            for name, default in SETTLED.items()
+            if not _is_default(getattr(self, name), default)
+        ]
+        if given:
+            raise ValueError(
+                f"A recipe has all of {', '.join(SETTLED)} in it; leave out {' and '.join(given)}, "
+                "or the recipe."
+            )
+
     def _check_alpha(self) -> None:
         if isinstance(self.alpha, str | Sequence | np.ndarray):
             check_strengths(self.alpha, self.n, all_orders=self._has_all_orders)
@@ -89,6 +126,8 @@ class ChosenTerms(StreamedDiscriminative):
             super()._check_alpha()
 
     def _read_depth(self, n_features: int) -> int:
+        if self.recipe is not None:
+            return self.recipe.depth
         if isinstance(self.n, str):
             return min(DEPTHS[-1], n_features)
         return check_depth(self.n, n_features)
@@ -97,70 +136,73 @@ class ChosenTerms(StreamedDiscriminative):
         nested = self._has_all_orders if self.bins == "auto" else self.bins == "nested"
         return choose_levels(n_rows, 1)[0] if nested else 0
 
-    def _sharpen(self, coded: Coded) -> Coded:
-        # Tuples of one order alone have no back-off to bins that know nothing of the class.
-        is_free = self._is_automatic and self._has_all_orders and self.bins == "auto"
-        if not is_free or not coded.searches:
-            return coded
-        unit = weight_unit(coded.source, coded.threads)
-        source, encoding = sharpen(coded.source, coded.encoding, unit, coded.threads)
-        return replace(coded, source=source, encoding=encoding)
-
-    def _find_joining(self, coded: Coded) -> Joining | None:
-        # Tables unfold to the same scores where cells that no row reaches score 0.
-        backs_off = self._is_automatic and self._has_all_orders and self.shrink_to == "zero"
-        if not backs_off or self.terms is not None or self.min_count > 1:
+    def _given_edges(self, names: Sequence[str]) -> Edges | None:
+        if self.recipe is None:
             return None
-        joining = find_indicators(coded.source, coded.threads)
-        least = 2 if isinstance(self.n, str) else coded.depth
-        return None if joining is None or joining.n_attributes < least else joining
+        self.recipe.check_names(names)
+        return self.recipe.edges
 
-    def _find_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+    def _settle(self, coded: Coded) -> tuple[Coded, Terms | None, Any]:
+        if self.recipe is None and not (self._is_automatic and coded.searches):
+            return super()._settle(coded)
+        self._open_journal(coded)
+        recipe, selection = self.recipe, None
+        if recipe is None:
+            recipe, selection = self._find_recipe(coded)
+            warn_of(selection)
+        # From here on a recipe that was chosen and one that was given go the same way.
+        coded = coded.with_recipe(recipe)
+        members, strength = recipe.members(coded.encoding)
+        terms = Terms(members, coded.encoding.cardinalities)
+        shares = evidence_shares(terms, coded.encoding.attributes)
+        return coded, terms, Settled(recipe, strength, shares, selection)
+
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
         source, encoding, n = coded.source, coded.encoding, coded.depth
         plain = not self._has_all_orders and len(encoding.columns) == len(encoding.names)
         if plain and not self._is_automatic:
-            return super()._find_terms(coded)
-        exact = not self._has_all_orders
-        among = resolve_attributes(self.terms, n, encoding.names, parts=not exact)
+            return super()._choose_terms(coded)
+        n, among = self._given_tuples(n, encoding)
+        while among is None and isinstance(self.n, str) and n > 1 and has_many_terms(source, n):
+            n -= 1  # as the choice would
+        levelled = list_terms(
+            source, n, exact=not self._has_all_orders, among=among, limit=coded.limit
+        )
+        return levelled.terms, levelled
+
+    def _given_tuples(self, n: int, encoding: Encoding) -> tuple[int, dict[int, np.ndarray] | None]:
+        """Return the depth, and the tuples of attributes that `terms` names by order."""
+        among = resolve_attributes(self.terms, n, encoding.names, parts=self._has_all_orders)
         if among is not None:
             n = max(order for order, tuples in among.items() if len(tuples))
-        if not self._is_automatic or not coded.searches:
-            while among is None and isinstance(self.n, str) and n > 1 and has_many_terms(source, n):
-                n -= 1  # as the choice would
-            levelled = list_terms(source, n, exact=exact, among=among, limit=coded.limit)
-            return levelled.terms, levelled
-        if (chosen := self._journal.recall("choice", Chosen)) is not None:
-            depth = max(1, min(chosen.best.depth, n))
-            levelled = list_terms(
-                source, depth, exact=exact, among=chosen.among or among, tiled=chosen.tiled,
-                by_class=chosen.best.by_class, limit=coded.limit,
-            )  # fmt: skip
-            restored = chosen.restore(levelled)
-            if restored.is_cut_short:
-                warn_of_time(restored, self.time_limit)
-            return levelled.terms, restored
-        choice = choose_model(
-            source,
+        return n, among
+
+    def _find_recipe(self, coded: Coded) -> tuple[Recipe, Selection]:
+        """Return the recipe that does best on held-out rows, and what was tried."""
+        if (kept := self._journal.recall("choice", KeptChoice)) is not None:
+            return kept.restore()
+        n, among = self._given_tuples(coded.depth, coded.encoding)
+        chosen = choose(
+            coded.source,
             self._unstrengthened(),
             depths=self._depths(n, all_tuples=among is None),
             least=1 if isinstance(self.n, str) and self.terms is None else n,
-            exact=exact,
+            exact=not self._has_all_orders,
             among=among,
             counts=self._is_plain and not coded.is_stream,
             smoothing=float(self.smoothing),
             min_count=self._cell_count,
             memory_limit=coded.limit,
-            time_limit=float(self.time_limit),
+            time_limit=None if self.time_limit is None else float(self.time_limit),
+            effort=self.effort,
             history=self._history,
             seed=draw_seed(self.random_state),
             threads=coded.threads,
         )
-        self._journal.note("choice", Chosen.of(choice))
-        if choice.n_copies:
-            warn_of_copies(choice)
-        if choice.is_cut_short:
-            warn_of_time(choice, self.time_limit)
-        return choice.levelled.terms, choice
+        recipe = Recipe.of(coded.encoding, chosen.members, chosen.strength, chosen.by_counts)
+        selection = Selection(chosen.selection)
+        self._journal.note("choice", KeptChoice.of(recipe, selection))
+        return recipe, selection
 
     def _depths(self, n: int, *, all_tuples: bool) -> Sequence[int]:
         """Return the depths that the choice goes through, the last of which may be given."""
@@ -181,15 +223,25 @@ class ChosenTerms(StreamedDiscriminative):
     def _family(self, training: Training, prepared: Prepared) -> Family:
         family = self._unstrengthened()
         match prepared.structure:
-            case Choice() as choice:
-                return family.shared_out(choice.levelled.shares, choice.strength)
+            case Settled(recipe=recipe) as settled:
+                # Tables of one order alone have no others to back off to.
+                family = replace(family, backs_off=len(recipe.orders) > 1)
+                return family.shared_out(settled.shares, settled.strength)
             case LevelledTerms() as levelled:
                 alpha = np.broadcast_to(np.asarray(self.alpha, np.float64), prepared.depth)
                 strength = Strengths(tuple(alpha.tolist())).per_term(levelled)
                 return family.shared_out(levelled.shares, strength)
         return replace(family, strength=float(self.alpha))
 
+    def _scores_by_counts(self, prepared: Prepared) -> bool:
+        return isinstance(prepared.structure, Settled) and prepared.structure.recipe.by_counts
+
     def _describe_structure(self, prepared: Prepared) -> None:
-        self.selection_ = None
-        if isinstance(choice := prepared.structure, Choice):
-            self.selection_ = describe_choice(choice, prepared.encoding, prepared.joined_names)
+        self.recipe_, self.selection_ = None, None
+        if isinstance(settled := prepared.structure, Settled):
+            self.recipe_, self.selection_ = settled.recipe, settled.selection
+
+
+def _is_default(value: Any, default: str | None) -> bool:
+    """Tell whether a parameter is what it is unless it is given."""
+    return value is None if default is None else isinstance(value, str) and value == default

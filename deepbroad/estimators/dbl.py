@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 from deepbroad.estimators.chosen_terms import ChosenTerms
+from deepbroad.model.recipe import Recipe
 
 
 class DBLClassifier(ChosenTerms):
@@ -43,8 +44,7 @@ class DBLClassifier(ChosenTerms):
         at once: fine ones for single numbers, coarser ones for tuples, coarse ones also shifted by
         halves and quarters of a bin; k tables that differ in that alone have k times the strength
         each. "mdl": bins by minimum description length, one attribute at a time, as in the paper.
-        "auto": nested if all orders have cells, else mdl; if strengths are chosen as well, with
-        cuts by the class beside nested ones where these pay (see Notes).
+        "auto": nested if all orders have cells, else mdl.
     shrink_to : {"zero", "generative"}, default="zero"
         t above: 0 as in the paper, or AnJE's weights 1/p.
     smoothing : float, default=1.0
@@ -88,18 +88,23 @@ class DBLClassifier(ChosenTerms):
         with the class, given the others). Fewer than there are attributes leave some out. None
         keeps all that `memory_limit` allows. Only for tuples of exactly n attributes, with a number
         as alpha.
+    recipe : deepbroad.Recipe or None, default=None
+        The tables, cut points and strengths of the model, as `recipe_` of another fit has them:
+        nothing is chosen, and the same rows give the same model, bit for bit. It goes with no
+        other `n`, `alpha`, `orders`, `bins`, `terms` and `max_terms` than their defaults. A recipe
+        that was chosen on all rows makes a cross-validation with it optimistic.
+    effort : {"fast", "thorough"}, default="fast"
+        How much work an automatic choice takes: "thorough" is a little more accurate on some
+        tables, and takes several times as long.
     memory_limit : int, str or None, default=None
         Memory that the fit may take beside its input, in bytes or as "4GB"; None: four fifths of
         what is free. Where all tuples need more, "auto" takes a smaller n. With a number as alpha
         and exact orders the best tuples are kept, as many as fit, and a warning says so; else it is
         an error.
-    time_limit : float, default=60
-        Seconds after which the automatic choice tries nothing new, compiling aside; a depth that is
-        estimated to take longer is not tried. A trial that has begun is finished, so that the
-        choice takes longer than this, on wide tables several times as long. A warning says where
-        time decided what was tried: another fit of the same rows may then choose a different model.
-        Beyond 30,000 rows, as many seconds again to adjust the strengths to all rows. It is no
-        limit of the fit that follows.
+    time_limit : float or None, default=None
+        Seconds after which an automatic choice tries nothing new. A warning says where that ended
+        the search: another fit of the same rows may then choose a different model. It is no limit
+        of the fit that follows. None: what is chosen depends on no clock.
     warm_start : bool, default=False
         Start from the scores of the previous fit.
     callbacks : list of callables or None, default=None
@@ -133,24 +138,13 @@ class DBLClassifier(ChosenTerms):
         F after each iteration, the start first, and at each pass.
     status_ : str
         Why the solver ended: "converged", "max_iter", "stopped", "interrupted" or "stalled".
+    recipe_ : deepbroad.Recipe or None
+        The tables, cut points and strengths that were chosen or given. It prints in a few lines,
+        `to_json` writes it, and ``DBLClassifier(recipe=model.recipe_)`` fits it again. None where
+        `n` and `alpha` were given.
     selection_ : dict or None
-        What the automatic choice came to: depth "n", "alpha" of each order, "growth" of the
-        strength with each finer resolution, "adapted" if tables have strengths of their own, their
-        "adaptation" [p, f] (that of a table whose scores have v times the mean variance of its
-        order is multiplied by :math:`(v + f)^{-p}`), "by_counts" if cells score by their counts
-        (see Notes; "alpha" is then for learned scores), "tiled" if triples are tilings of the most
-        telling attributes, "by_class" if numbers are cut by the class as well (see Notes; "cuts"
-        has the bins of each number that is), "factor" of the best trial's that all strengths were
-        multiplied by (below 1 where trials had only some of the rows, above it where rows are too
-        few to tell), its held-out log loss "loss", by how many "folds", and how many "passes" it
-        took, the "trials" with the same, the attributes that were "joined":
-        lists of indicators that the choice and the fit took as one category (tuples then join
-        categories, and `terms_` has their indicators), how many tuples were "shortlisted" of the
-        orders whose tuples are too many for the time or memory, how many of an order were left out
-        as "redundant" (an attribute that follows from another: such tuples tell no more than their
-        parts), how many rows were taken for "copies" of others and held out with them, and what was
-        "skipped" with the reason: depths by their number, and "tilings". None where nothing was
-        chosen.
+        The account of an automatic choice, as plain data that prints line by line: the held-out
+        "loss", the "trials" and what was left out. None where nothing was chosen.
     temperature_ : float
         What scores were multiplied by to become log odds: 1 but for the squared hinge.
     terms_ : list of tuples of str
@@ -174,17 +168,10 @@ class DBLClassifier(ChosenTerms):
 
     Where categories have so many values that rows share few of their joint values, the score of a
     cell may instead follow from how many rows of each class have it, by five weights for each tuple
-    (`selection_["by_counts"]`): its log lift, smoothed a little and a lot, and how many rows it has
+    (`recipe_.by_counts`): its log lift, smoothed a little and a lot, and how many rows it has
     at all; single values have scores of their own besides. The weights are fitted to counts of
     other rows than their own, in more than 3,000 unweighted rows in memory, and taken where that
     lowers the held-out loss by 1 %.
-
-    In more than 1,000 rows, with ``bins="auto"``, numbers have one set of bins more, cut where the
-    class changes (minimum description length, among the cuts of their finest bins); in tuples,
-    those with fewer than six such cuts also have some where it changes within the values of the
-    three attributes that tell most. The choice finds such cuts on rows that it does not hold out,
-    compares models of single attributes with and without them, and goes on with the better
-    (`selection_["by_class"]`); what it chose is then fitted with cuts by all rows.
 
     In more than 3,000 rows, where pairs pay, tilings are tried before all triples are: of the six
     attributes that tell most (seven in more than 100,000 rows), each triple with two numbers or
@@ -245,8 +232,10 @@ class DBLClassifier(ChosenTerms):
         terms: Any = None,
         min_count: float = 1,
         max_terms: int | None = None,
+        recipe: Recipe | None = None,
+        effort: str = "fast",
         memory_limit: Any = None,
-        time_limit: float = 60.0,
+        time_limit: float | None = None,
         warm_start: bool = False,
         callbacks: Any = None,
         checkpoint: Any = None,
@@ -269,6 +258,8 @@ class DBLClassifier(ChosenTerms):
         self.terms = terms
         self.min_count = min_count
         self.max_terms = max_terms
+        self.recipe = recipe
+        self.effort = effort
         self.memory_limit = memory_limit
         self.time_limit = time_limit
         self.warm_start = warm_start

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from deepbroad.engine.old_choice import scores_by_counts
 from deepbroad.engine.evidence import SOLVER as EVIDENCE_SOLVER
 from deepbroad.engine.evidence import fit_evidence, has_evidence
 from deepbroad.engine.journal import NO_JOURNAL, Journal
@@ -121,14 +120,17 @@ class DiscriminativeClassifier(TableClassifier):
             journal.note("terms", Screened(members, scores.relevance, scores.gain))
         return replace(prepared, journal=journal, provision=provision)
 
-    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+    def _settle(self, coded: Coded) -> tuple[Coded, Terms | None, Any]:
+        self._open_journal(coded)
+        return super()._settle(coded)
+
+    def _open_journal(self, coded: Coded) -> None:
+        """Open the checkpoint of a fit, if it is to have one."""
         if self.checkpoint is not None and self._solved and coded.searches:
             name, parameters = type(self).__name__, self.get_params(deep=False)
             self._journal = open_journal(self.checkpoint, parameters, name, coded)
-        return self._find_terms(coded)
 
-    def _find_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
-        """Return the terms, None for all tuples of n columns, and what they were chosen by."""
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
         screened = self._journal.recall("terms", Screened)
         if screened is not None:
             return screened.terms(coded.depth, coded.encoding.cardinalities), screened
@@ -139,7 +141,7 @@ class DiscriminativeClassifier(TableClassifier):
         if self.verbose:
             callbacks.append(log_progress)
         family = self._family(training, prepared)
-        if scores_by_counts(prepared.structure) and has_evidence(training):
+        if self._scores_by_counts(prepared) and has_evidence(training):
             seed = draw_seed(getattr(self, "random_state", 0))
             solver = replace(EVIDENCE_SOLVER, max_iter=int(self.max_iter), tol=float(self.tol))
             tables, solution = fit_evidence(
@@ -162,6 +164,10 @@ class DiscriminativeClassifier(TableClassifier):
         self._hold(solution)
         self._warn(solution)
         return tables
+
+    def _scores_by_counts(self, prepared: Prepared) -> bool:
+        """Tell whether cells score by how many rows of each class they have."""
+        return False
 
     def _hold(self, solution: Solution) -> None:
         """Set the attributes that tell how the solver ended."""
@@ -192,8 +198,9 @@ class DiscriminativeClassifier(TableClassifier):
         if (
             np.array_equal(self._labels.classes, prepared.labels.classes)
             and self._encoding.to_dict() == prepared.encoding.to_dict()
-            and (previous := prepared.fold(self._scorer.model)) is not None
+            and (before := self._scorer.model).has_terms_of(prepared.plan)
         ):
+            previous = before.reordered(prepared.plan)
             # Scores as the loss has them; a model that was only counted has log odds.
             return previous.scaled(1.0 / getattr(self, "temperature_", 1.0))
         warnings.warn(

@@ -13,6 +13,7 @@ import numpy as np
 
 from deepbroad.data.categorical import select_categorical
 from deepbroad.data.code_store import CodeStore, encode_files
+from deepbroad.data.cuts import Edges
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.files import check_named, is_files, open_files
 from deepbroad.data.labels import Labels
@@ -53,12 +54,15 @@ class Wants:
         description length.
     limit : float
         Bytes that the fit may take.
+    edges : mapping from str to sequence of cut points, or None
+        Those of each number, where a recipe gives them (`Encoding.fit`).
     """
 
     categorical_features: Any
     class_weight: Any
     count_levels: Callable[[int], int]
     limit: float
+    edges: Edges | None = None
 
 
 class Intake(NamedTuple):
@@ -128,6 +132,7 @@ class TableRows(Rows):
             levels=wants.count_levels(
                 table.n_rows if weights is None else int(np.count_nonzero(weights))
             ),
+            edges=wants.edges,
         )
         source = encoding.as_source(columns, codes, weights, labels.n_classes)
         return Intake(labels, encoding, source)
@@ -153,7 +158,7 @@ class SketchedRows(Rows):
             max(VALUES * wants.limit, LEAST_VALUES),
         )
         encoding, target = self._sketch(rules, threads).finish(
-            partial(_weigh, wants.class_weight), wants.count_levels
+            partial(_weigh, wants.class_weight), wants.count_levels, wants.edges
         )
         check_classes(target.labels)
         return Intake(target.labels, encoding, self._code(encoding, target, wants, threads))

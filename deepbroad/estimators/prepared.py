@@ -5,16 +5,13 @@ from typing import Any
 
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
+from deepbroad.data.narrowing import narrow_part
 from deepbroad.data.source import Source
-from deepbroad.engine.footprint import code_bytes
-from deepbroad.engine.indicators import join_part, unfold_tables
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.provision import Provision
 from deepbroad.kernels.threads import Threads
-from deepbroad.model.indicators import Joining
 from deepbroad.model.plan import Plan
-from deepbroad.model.scores import ScoreTables
-from deepbroad.model.unfolding import Unfolding
+from deepbroad.model.recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +21,7 @@ class Coded:
     Attributes
     ----------
     source : Source
-        Identical rows are not merged yet. Indicators may have been joined into categories, which
-        the encoding does not know of.
+        Identical rows are not merged yet.
     encoding : Encoding
     depth : int
         How many columns a tuple joins.
@@ -47,17 +43,13 @@ class Coded:
     threads: Threads
     is_stream: bool = False
 
-    def joined(self, joining: Joining) -> "Coded":
-        """Return the table with indicators joined; the rows as given stay, and take their room."""
-        given = self.source
-        source = given.convert(join_part, joining, threads=self.threads)
-        held = given.n_rows * len(given.cardinalities) * code_bytes(given.cardinalities)
-        return replace(
-            self,
-            source=source,
-            depth=min(self.depth, joining.n_attributes),
-            limit=self.limit - held * given.resident,
-        )
+    def with_recipe(self, recipe: Recipe) -> "Coded":
+        """Return the table in the code columns that a recipe has."""
+        encoding, narrowing = self.encoding.narrowed(recipe.edges)
+        if narrowing.is_identity:
+            return replace(self, depth=recipe.depth)
+        source = self.source.convert(narrow_part, narrowing, threads=self.threads)
+        return replace(self, source=source, encoding=encoding, depth=recipe.depth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +63,6 @@ class Prepared:
     depth: int
     structure: Any = None  # what the terms were chosen by, in models that learn a structure
     journal: Journal = NO_JOURNAL  # where the fit goes on from
-    joining: Joining | None = None  # how columns became those of the source and the plan
-    given: Source | None = None  # the rows before that
 
     @property
     def plan(self) -> Plan:
@@ -80,28 +70,3 @@ class Prepared:
         if self.provision.plan is None:
             raise AssertionError("a fit has a plan: without one the provision was refused")
         return self.provision.plan
-
-    @property
-    def rows(self) -> Source:
-        """The rows in the code columns of the encoding."""
-        return self.source if self.given is None else self.given
-
-    @property
-    def joined_names(self) -> list[list[str]]:
-        """The names of the attributes that became one category, category by category."""
-        return [] if self.joining is None else self.joining.joined_names(self.encoding.names)
-
-    def unfold(self, tables: ScoreTables, threads: Threads) -> ScoreTables:
-        """Return what a fit came to as tables of the code columns of the encoding."""
-        if self.joining is None:
-            return tables
-        return unfold_tables(tables, self.joining, self.rows, threads)
-
-    def fold(self, tables: ScoreTables) -> ScoreTables | None:
-        """Return tables of the code columns of the encoding as those of the plan.
-
-        None if the plan has other terms.
-        """
-        if self.joining is None:
-            return tables.reordered(self.plan) if tables.has_terms_of(self.plan) else None
-        return Unfolding(self.joining, self.plan.terms).fold(tables, self.plan)

@@ -11,6 +11,7 @@ from deepbroad.engine.checkpoint import Checkpoint
 from deepbroad.engine.fingerprint import fingerprint_rows
 from deepbroad.engine.journal import Journal, KeptJournal
 from deepbroad.estimators.prepared import Coded
+from deepbroad.model.recipe import Recipe
 from deepbroad.model.terms import Terms
 
 # Parameters that change nothing that a fit goes on from, or only what the fingerprint shows.
@@ -97,6 +98,8 @@ def _plain(value: Any) -> Any:
         value = value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, Recipe):
+        return value.to_json()
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return type(value).__name__

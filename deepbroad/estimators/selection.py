@@ -1,91 +1,94 @@
-"""What an automatic choice came to, as plain data that prints and that files can hold."""
+"""What an automatic choice came to: the recipe, and an account of what was tried."""
 
+import json
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
-from deepbroad.data.encoding import Encoding
-from deepbroad.data.pyramid import BY_CLASS, WITHIN
-from deepbroad.engine.old_choice import Choice
-from deepbroad.engine.strength_search import Trial
+import numpy as np
+
+from deepbroad.model.recipe import Recipe
 
 
-def describe_choice(choice: Choice, encoding: Encoding, joined: list[list[str]]) -> dict[str, Any]:
-    """Return the chosen model, all that was tried and what was not, as plain data.
+class Selection(dict[str, Any]):
+    """The account of an automatic choice: a dict of plain data that prints line by line.
 
-    `joined` has the names of attributes that were taken as one.
+    Examples
+    --------
+    >>> Selection(loss=0.31234567, trials=[{"n": 1, "loss": 0.35}, {"n": 2, "loss": 0.31234567}])
+    loss: 0.312346
+    trials:
+      n: 1, loss: 0.35
+      n: 2, loss: 0.312346
     """
-    return {
-        **_describe_trial(choice.best),
-        "alpha": [float(choice.factor * alpha) for alpha in choice.best.strengths.by_order],
-        "factor": float(choice.factor),
-        "trials": [_describe_trial(trial) for trial in choice.trials],
-        "cuts": _describe_cuts(encoding) if choice.best.by_class else {},
-        "joined": joined,
-        "shortlisted": {
-            str(order): len(tuples)
-            for order, tuples in choice.among.items()
-            if order not in choice.redundant
-        },
-        "redundant": {str(order): count for order, count in choice.redundant.items()},
-        "skipped": dict(choice.skipped),
-        "copies": choice.n_copies,
-    }
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{name}:{_indent(value)}"
+            for name, value in self.items()
+            if value not in ([], {}, None)
+        )
+
+    __str__ = __repr__
 
 
-def _describe_cuts(encoding: Encoding) -> dict[str, list[str]]:
-    """Return the names of bins by the class, for each number that has more than one."""
-    return {
-        name: columns[BY_CLASS.index(WITHIN)].names()
-        for name, columns in zip(encoding.names, encoding.owned, strict=True)
-        if len(columns) > 1 and columns[BY_CLASS.index(WITHIN)].n_values > 1
-    }
+def _indent(value: Any) -> str:
+    """Return a value after the name that it has: lists of records on lines of their own."""
+    if isinstance(value, list) and any(isinstance(item, dict | str) for item in value):
+        return "".join(f"\n  {_show(item)}" for item in value)
+    return f" {_show(value)}"
 
 
-def warn_of_copies(choice: Choice) -> None:
-    """Say that rows were taken for copies of others."""
-    warnings.warn(
-        f"{choice.n_copies:,} of the rows that the model was chosen by are exact copies of others, "
-        "more than chance makes: a table read twice, or classes balanced by drawing rows again. "
-        "Copies were held out together, so that the model is not chosen for knowing rows by heart. "
-        "Drop them if they are a mistake; if rows are to count more, give sample_weight or "
-        "class_weight.",
-        UserWarning,
-        stacklevel=6,
-    )
+def _show(value: Any) -> str:
+    """Return a value in one line."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_show(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_show, value))
+    return str(value)
 
 
-def warn_of_time(choice: Choice, time_limit: float) -> None:
-    """Say that the time limit decided what was tried."""
-    count = len(choice.trials)
-    left_out = [_name_skipped(what) for what, why in choice.skipped.items() if why == "time"]
-    without = f", and {', '.join(left_out)} had no time at all" if left_out else ""
-    warnings.warn(
-        f"time_limit={time_limit:g} ended the automatic choice after {count} "
-        f"{'trial' if count == 1 else 'trials'}{without}. Another fit of the same rows, or one on "
-        "a busier machine, may choose a different model. Raise time_limit for a better model, or "
-        "give n and alpha for a plainer one that does not depend on time.",
-        UserWarning,
-        stacklevel=6,
-    )
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What the tables of a fit come from.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    strength : float array of shape (n_tables,)
+        As the recipe's `members` has it.
+    shares : float array of shape (n_tables,)
+        Of the evidence, for the start of the fit (`deepbroad.model.generative.evidence_shares`).
+    selection : Selection or None
+        What was tried; None if the recipe was given.
+    """
+
+    recipe: Recipe
+    strength: np.ndarray
+    shares: np.ndarray
+    selection: Selection | None
 
 
-def _name_skipped(what: str) -> str:
-    """Return what was not tried by its name: depths are kept by their number."""
-    return f"n={what}" if what.isdecimal() else what
+@dataclass(frozen=True)
+class KeptChoice:
+    """A choice as a journal keeps it: the recipe and the account, both in JSON."""
+
+    recipe: str
+    selection: str
+
+    @classmethod
+    def of(cls, recipe: Recipe, selection: Selection) -> "KeptChoice":
+        """Return what is to be kept."""
+        return cls(recipe.to_json(), json.dumps(selection))
+
+    def restore(self) -> tuple[Recipe, Selection]:
+        """Return the choice; ValueError if there is none."""
+        return Recipe.from_json(self.recipe), Selection(json.loads(self.selection))
 
 
-def _describe_trial(trial: Trial) -> dict[str, Any]:
-    """Return one model that was tried."""
-    return {
-        "n": trial.depth,
-        "alpha": [float(strength) for strength in trial.strengths.by_order],
-        "growth": float(trial.strengths.growth),
-        "adapted": trial.adaptation.power > 0,
-        "adaptation": [trial.adaptation.power, trial.adaptation.floor],
-        "by_counts": trial.by_counts,
-        "tiled": trial.tiled,
-        "by_class": trial.by_class,
-        "folds": trial.folds,
-        "loss": float(trial.loss),
-        "passes": trial.passes,
-    }
+def warn_of(selection: Selection) -> None:
+    """Give the user the warnings of a choice."""
+    for message in selection.get("warnings", []):
+        warnings.warn(message, UserWarning, stacklevel=6)

@@ -104,7 +104,9 @@ class StreamedClassifier(TableClassifier):
                 return self
             batch, announced = read
             before, history = self._stream, self._history
-            begun = before or self._begin_stream(batch, limit, threads)
+            begun = before
+            if begun is None:
+                batch, begun = self._begin_stream(batch, limit, threads)
             stream, source = begun.join(
                 batch, limit - self._held_bytes, threads, history=history, announced=announced
             )
@@ -189,14 +191,19 @@ class StreamedClassifier(TableClassifier):
             self.class_weight,
             self.categorical_features,
             self._count_levels(table.n_rows),
+            self._given_edges(table.names),
         )
         return read_batch(given, stream)
 
-    def _begin_stream(self, batch: Batch, limit: float, threads: Threads) -> Stream:
-        """Return a stream of the terms of this model, planned for a first batch."""
+    def _begin_stream(self, batch: Batch, limit: float, threads: Threads) -> tuple[Batch, Stream]:
+        """Return a first batch in the code columns of this model, and a stream of its terms."""
         depth = self._read_depth(len(batch.encoding.names))
         coded = Coded(batch.source, batch.encoding, depth, limit, True, threads, True)
-        terms, self._structure = self._choose_terms(coded)
+        coded, terms, self._structure = self._settle(coded)
+        depth = coded.depth
+        if not isinstance(coded.source, ArraySource):
+            raise AssertionError("a batch is in memory")
+        batch = Batch(batch.labels, coded.encoding, coded.source)
         if terms is None:
             n_tuples = comb(len(batch.encoding.columns), depth)
             if n_tuples > MAX_LISTED or listed_bytes(n_tuples, depth, 0) > limit:
@@ -205,7 +212,7 @@ class StreamedClassifier(TableClassifier):
                     f"{format_bytes(limit)}. Lower n, or name the tuples with `terms`."
                 )
             terms = Terms.of_order(depth, batch.encoding.cardinalities)
-        return Stream.begin(batch, terms, limit, threads, history=self._history)
+        return batch, Stream.begin(batch, terms, limit, threads, history=self._history)
 
     def _counted(self, stream: Stream, source: ArraySource, threads: Threads) -> Training:
         """Return the training set of a stream's counts, and of the rows that came last."""

@@ -64,7 +64,7 @@ class StructuredClassifier(DiscriminativeClassifier):
     def _read_depth(self, n_features: int) -> int:
         return check_depth(1, n_features)
 
-    def _find_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
+    def _choose_terms(self, coded: Coded) -> tuple[Terms | None, Any]:
         parents = self._learn_parents(coded.source, coded.threads)
         return structure_terms(parents, coded.encoding.cardinalities), parents
 

@@ -61,6 +61,23 @@ def partition_weights(terms: Terms) -> np.ndarray:
     return weights
 
 
+def evidence_shares(terms: Terms, attributes: np.ndarray) -> np.ndarray:
+    """Return what `partition_weights` are multiplied by, (n_terms,), to weigh the evidence once.
+
+    Orders share it evenly, in each the tuples of attributes, as in AnJE, and their resolutions.
+    `attributes` are those that the code columns belong to.
+    """
+    orders, owners = terms.orders, np.append(attributes, NONE)[terms.members]
+    _, which, times = np.unique(owners, axis=0, return_inverse=True, return_counts=True)
+    alike = times[which.ravel()]
+    weights = np.empty(len(orders))
+    for order in np.unique(orders):
+        chosen = orders == order
+        used = np.unique(owners[chosen][:, :order]).size
+        weights[chosen] = used / (order * np.sum(1.0 / alike[chosen]) * alike[chosen])
+    return weights / (np.unique(orders).size * partition_weights(terms))
+
+
 def evidence_rescaling(a: int, n: int, unseen: np.ndarray) -> np.ndarray:
     """Return C(a-1, n-1) / C(a-k-1, n-1) for rows with k never-seen values.
 

@@ -7,8 +7,8 @@ from math import comb, floor, log2
 
 import numpy as np
 
-from deepbroad.data.pyramid import BY_CLASS, JOINT, SHARP, WITHIN, Place, count_levels, list_places
-from deepbroad.model.generative import partition_weights
+from deepbroad.data.pyramid import Place, count_levels, list_places
+from deepbroad.model.generative import evidence_shares
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 from deepbroad.model.tiling import list_shifts, tiling_level
 
@@ -28,8 +28,6 @@ FREE_CUTS = 5
 # copy would have as many cells as they have values, few of them with rows enough to tell shifts
 # apart.
 MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[1]
-# The level of numbers without cuts by the class in tuples with numbers that have some.
-WITHOUT_SHARP = 2
 # In more rows than these all tuples come unshifted: fine bins have rows enough there, and copies
 # would leave less time to find strengths (covertype, sba-loans).
 MAX_SHIFTED_ROWS = 100_000
@@ -41,8 +39,7 @@ class Resolutions:
 
     The columns of a number are its levels 1, 2, ..., coarsest first, each but the finest ones also
     shifted, as `list_places` has them; a category has one column, which serves at every level, and
-    so does the finest of an attribute at the levels beyond it. Cuts by the class, where there are
-    any, count as level 0.
+    so does the finest of an attribute at the levels beyond it.
 
     Parameters
     ----------
@@ -51,14 +48,11 @@ class Resolutions:
     cardinalities : ndarray of shape (n_columns,), int64
     n_rows : float
         Rows that terms are for.
-    by_class : bool
-        Whether terms may have cuts by the class.
     """
 
     attributes: np.ndarray
     cardinalities: np.ndarray
     n_rows: float = 0.0
-    by_class: bool = False
 
     @cached_property
     def firsts(self) -> np.ndarray:
@@ -85,32 +79,6 @@ class Resolutions:
         """How many levels the attribute with most of them has."""
         return int(self.levels.max())
 
-    @cached_property
-    def _has_missing(self) -> np.ndarray:
-        """Which attributes have a code of missing, (a,), as far as numbers of several levels go."""
-        many = self.levels > 1
-        # Level 1, after the cuts by the class, has two bins.
-        return many & (self.cardinalities[self.firsts[:-1] + len(BY_CLASS) * many] > 2)
-
-    @property
-    def n_bins(self) -> np.ndarray:
-        """How many bins the finest level of each number of several levels has, (a,)."""
-        return self.cardinalities[self.firsts[1:] - 1] - self._has_missing
-
-    def is_sharp(self, order: int = 1) -> np.ndarray:
-        """Return which attributes have cuts by the class, for tuples of an order, (a,)."""
-        many = self.levels > 1
-        columns = self.firsts[:-1] + BY_CLASS.index(_by_class(order)) * many
-        return many & (self.cardinalities[columns] > 1 + self._has_missing)
-
-    def sharp_columns(self, order: int = 1) -> np.ndarray:
-        """Return the code column of each attribute with cuts by the class, for an order, (a,).
-
-        An attribute that has none, and is no category, has its quarters.
-        """
-        columns = self.firsts[:-1] + BY_CLASS.index(_by_class(order))
-        return np.where(self.is_sharp(order), columns, self.columns_at(WITHOUT_SHARP))
-
     def columns_at(self, level: int, quarters: int = 0) -> np.ndarray:
         """Return the code column of each attribute at a level from 1, (a,).
 
@@ -129,25 +97,21 @@ class Resolutions:
         """Return the levels and shifts of so many tuples of an order with so many levels."""
         free = [
             place
-            for place in _list_shifted(self.n_levels)
+            for place in list_places(self.n_levels)
             if place.level <= levels and (not place.quarters or place.cut_level <= FREE_CUTS)
         ]
         if order > 1 and self.n_rows > MAX_SHIFTED_ROWS:
             return [place for place in free if not place.quarters]
         many = order > FREELY_SHIFTED or (order > 1 and count * len(free) > MAX_FREELY_SHIFTED)
-        return _list_shifted(min(levels, self.n_levels)) if many else free
+        return list(list_places(min(levels, self.n_levels))) if many else free
 
     def count_terms(self, levels: tuple[int, ...]) -> int:
         """Return how many terms `terms` lists at most."""
         counts = [comb(self.n_attributes, order) for order in range(1, len(levels) + 1)]
         return sum(
-            count * (len(self._places(order, most, count)) + self._has_sharp(order))
+            count * len(self._places(order, most, count))
             for order, (most, count) in enumerate(zip(levels, counts, strict=True), start=1)
         )
-
-    def _has_sharp(self, order: int) -> bool:
-        """Tell whether tuples of an order may have cuts by the class."""
-        return self.by_class and bool(self.is_sharp(order).any())
 
     def tuples(
         self, order: int, levels: int, among: np.ndarray | None = None
@@ -155,10 +119,9 @@ class Resolutions:
         """Return the tuples of code columns of an order, (n, order), and the level of each, (n,).
 
         Each tuple has its attributes at the same level, from 1 to `levels`, and alike shifted, but
-        for those with a category of many values, which are not shifted; `by_class`, all with a
-        number that has cuts by the class come with these as well, at level 0. A tuple that a level
-        has in common with a coarser one, or shifted with unshifted, comes once, and none has a
-        column of one value only.
+        for those with a category of many values, which are not shifted. A tuple that a level has in
+        common with a coarser one, or shifted with unshifted, comes once, and none has a column of
+        one value only.
         `among` are the tuples of attributes, (m, order), all of them by default.
         """
         if among is None:
@@ -166,15 +129,11 @@ class Resolutions:
         found, at = [], []
         values = np.where(self.levels > 1, 0, self.cardinalities[self.firsts[:-1]])
         is_wide = (values > MAX_SHIFTED_VALUES)[among].any(axis=1)
-        is_sharp = (self.is_sharp(order) & self.by_class)[among].any(axis=1)
-        for place in [*sorted(self._places(order, levels, len(among))), SHARP]:
-            columns = self.sharp_columns(order) if place == SHARP else self.columns_at(*place)
-            members = columns[among]
+        for place in sorted(self._places(order, levels, len(among))):
+            members = self.columns_at(*place)[among]
             kept = (self.cardinalities[members] > 1).all(axis=1)
             if place.quarters:
                 kept &= ~is_wide
-            if place == SHARP:
-                kept &= is_sharp
             found.append(members[kept])
             at.append(np.full(np.count_nonzero(kept), place.level))
         tuples, firsts = np.unique(np.concatenate(found), axis=0, return_index=True)
@@ -222,7 +181,7 @@ class Resolutions:
 
 @dataclass(frozen=True, eq=False)
 class LevelledTerms:
-    """Terms, and the level of the numbers in each, (n_terms,), 1 the coarsest, 0 cuts by the class.
+    """Terms, and the level of the numbers in each, (n_terms,), 1 the coarsest.
 
     `attributes` are those that the code columns belong to.
     """
@@ -251,30 +210,8 @@ class LevelledTerms:
 
     @property
     def shares(self) -> np.ndarray:
-        """What `partition_weights` are multiplied by, (n_terms,), to weigh the evidence once.
-
-        Orders share it evenly, in each the tuples of attributes, as in AnJE, and their levels.
-        """
-        orders = self.terms.orders
-        owners = self._owners
-        _, which, times = np.unique(owners, axis=0, return_inverse=True, return_counts=True)
-        levels = times[which.ravel()]
-        weights = np.empty(len(orders))
-        for order in np.unique(orders):
-            chosen = orders == order
-            used = np.unique(owners[chosen][:, :order]).size
-            weights[chosen] = used / (order * np.sum(1.0 / levels[chosen]) * levels[chosen])
-        return weights / (np.unique(orders).size * partition_weights(self.terms))
-
-
-def _by_class(order: int) -> Place:
-    """Return which cuts by the class tuples of an order have."""
-    return SHARP if order == 1 else WITHIN
-
-
-def _list_shifted(levels: int) -> list[Place]:
-    """Return the levels of so many, and those that are shifted."""
-    return [place for place in list_places(levels) if place not in (*BY_CLASS, JOINT)]
+        """What `partition_weights` are multiplied by, (n_terms,); see `evidence_shares`."""
+        return evidence_shares(self.terms, self.attributes)
 
 
 def choose_levels(n_rows: float, depth: int) -> tuple[int, ...]:

@@ -27,8 +27,10 @@ from deepbroad.estimators import (
 )
 from deepbroad.estimators.base import TableClassifier
 from deepbroad.estimators.read_only import read_only
+from deepbroad.estimators.selection import Selection
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.plan import Plan
+from deepbroad.model.recipe import Recipe
 from deepbroad.persist import values
 from deepbroad.persist.cells import MAX_GROWTH, as_bits, pack_cells, unpack_cells
 from deepbroad.persist.container import Stamp, pack_file, unpack_file, write_file
@@ -47,7 +49,8 @@ class Kind(NamedTuple):
     facts: Mapping[str, type] = {}
     curves: tuple[str, ...] = ()
     optional: bool = False
-    reports: tuple[str, ...] = ()  # plain data, or None
+    # What an automatic choice leaves, or None; files of versions that had no such thing lack it.
+    reports: Mapping[str, type] = {}
 
     def of_fit(self, is_solved: bool) -> "Kind":
         """Return the kind of one fit, by whether it had a solver."""
@@ -66,7 +69,9 @@ _CURVES = ("loss_curve_", "evaluation_curve_")
 KINDS = {
     "AnDEClassifier": Kind(AnDEClassifier),
     "AnJEClassifier": Kind(AnJEClassifier),
-    "DBLClassifier": Kind(DBLClassifier, _FACTS, _CURVES, reports=("selection_",)),
+    "DBLClassifier": Kind(
+        DBLClassifier, _FACTS, _CURVES, reports={"selection_": Selection, "recipe_": Recipe}
+    ),
     "KDBClassifier": Kind(KDBClassifier, _FACTS, _CURVES, optional=True),
     "LRClassifier": Kind(LRClassifier, _FACTS, _CURVES),
     "TANClassifier": Kind(TANClassifier, _FACTS, _CURVES, optional=True),
@@ -329,17 +334,19 @@ def _construct(kind: Kind, parameters: dict[str, Any]) -> TableClassifier:
 
 def _set_fit(model: TableClassifier, kind: Kind, fit: dict[str, Any], tensors: Tensors) -> None:
     """Set what the solver reported."""
-    if fit.keys() != {*kind.facts, *kind.reports}:
+    if not {*kind.facts} <= fit.keys() <= {*kind.facts, *kind.reports}:
         raise ModelFileError("what it says of its fit has missing or unknown parts")
     for name, wanted in kind.facts.items():
         fact = values.from_json(fit[name])
         if type(fact) is not wanted:
             raise ModelFileError(f"its {name} is no {wanted.__name__}")
         setattr(model, name, fact)
-    for name in kind.reports:
-        report = values.from_json(fit[name])
-        if not isinstance(report, dict | None):
-            raise ModelFileError(f"its {name} is no report")
+    for name, wanted in kind.reports.items():
+        report = values.from_json(fit.get(name))
+        if wanted is Selection and isinstance(report, dict):
+            report = Selection(report)
+        if not isinstance(report, wanted | None):
+            raise ModelFileError(f"its {name} is no {wanted.__name__.lower()}")
         setattr(model, name, report)
     for name in kind.curves:
         setattr(model, name, tensors.take(name, ["float64"], (None,), finite=False).tolist())

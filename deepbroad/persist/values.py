@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from deepbroad.model.recipe import Recipe
 from deepbroad.persist.error import ModelFileError
 
 MAX_DEPTH = 16
@@ -42,6 +43,8 @@ def to_json(value: Any, depth: int = 0) -> Any:
         case dict():
             pairs = [[to_json(key, depth + 1), to_json(v, depth + 1)] for key, v in value.items()]
             return {"dict": pairs}
+        case Recipe():
+            return {"recipe": value.to_dict()}
         case datetime.datetime():
             return {"datetime": value.isoformat()}
         case datetime.date():
@@ -50,7 +53,7 @@ def to_json(value: Any, depth: int = 0) -> Any:
             return {"timedelta": [value.days, value.seconds, value.microseconds]}
     raise ModelFileError(
         f"a value of type {type(value).__name__} cannot be written; plain numbers, strings, "
-        "lists, tuples, dictionaries, dates and NumPy arrays can"
+        "lists, tuples, dictionaries, dates, recipes and NumPy arrays can"
     )
 
 
@@ -79,6 +82,8 @@ def from_json(data: Any, depth: int = 0) -> Any:
             return datetime.date.fromisoformat(text)
         case [("timedelta", [int(days), int(seconds), int(microseconds)])]:
             return datetime.timedelta(days, seconds, microseconds)
+        case [("recipe", dict(recipe))]:
+            return Recipe.from_dict(recipe)
         case [("numpy", [str(dtype), value])]:
             return _array_from_json(dtype, None, [value], depth)
         case [("array", [str(dtype), list(shape), list(values)])]:

@@ -1,5 +1,6 @@
 """What a report says in tables: the data, the model's settings, its measures, its weak spots."""
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from deepbroad.report.slices import find_weak_slices
 MOST_ATTRIBUTES = 100
 MOST_SLICES = 20
 MOST_TRIALS = 30
-# Indicators of a category that are named.
-MOST_LISTED = 5
 _FACTS = {
     "status_": "status",
     "n_iter_": "iterations",
@@ -90,6 +89,8 @@ def summarise_settings(model: Any) -> str:
     ]
     facts.append(["tuples of attributes", f"{len(model.terms_):,}"])
     parts = [table(["fit", ""], facts, f"{type(model).__name__} as fitted")]
+    if (recipe := getattr(model, "recipe_", None)) is not None:
+        parts += [paragraph(f"{line}.", "note") for line in str(recipe).splitlines()]
     selection = getattr(model, "selection_", None)
     if selection:
         parts.append(_tabulate_selection(selection))
@@ -106,49 +107,30 @@ def summarise_settings(model: Any) -> str:
 
 
 def _tabulate_selection(selection: dict[str, Any]) -> str:
-    """Describe what the automatic choice tried; the chosen one is marked."""
-    best = {key: selection[key] for key in ("n", "adapted", "passes", "loss")}
-    lines = []
-    for trial in selection["trials"]:
-        is_best = all(trial[key] == best[key] for key in best)
-        strengths = ", ".join(f"{a:.3g}" for a in trial["alpha"])
-        kind = "by table" if trial["adapted"] else "by order"
-        if trial.get("by_counts"):  # not in older files
-            kind = "scores by counts"
-        if trial.get("tiled"):
-            kind += ", tilings"
-        if trial.get("by_class"):
-            kind += ", cuts by the class"
-        folds = trial.get("folds", "")
-        facts = [trial["n"], strengths, kind, float(trial["loss"]), folds, trial["passes"]]
-        lines.append([*facts, "chosen" if is_best else ""])
-    hidden = max(0, len(lines) - MOST_TRIALS)
-    lines = sorted(lines, key=lambda line: line[3])[:MOST_TRIALS]
-    loss = "held-out log loss"
-    headings = ["n", "strengths of orders", "strengths", loss, "folds", "passes", "choice"]
-    parts = [table(headings, lines, "What the automatic choice tried, the best first")]
-    notes = [
-        f"n = {what} was not tried: {why}." if what.isdigit() else f"No {what} were tried: {why}."
-        for what, why in selection["skipped"].items()
-    ]
-    if (factor := selection.get("factor", 1.0)) != 1.0:
-        notes.append(f"The chosen strengths were multiplied by {factor:.3g}.")
-    if copies := selection.get("copies"):
-        notes.append(f"{copies:,} rows are copies of others, and were held out with them.")
-    for names in selection.get("joined", []):
-        notes.append(f"Taken as one category: {_list_some(names)}.")
-    if cuts := selection.get("cuts"):
-        counts = [f"{name} ({len(bins):,})" for name, bins in cuts.items()]
-        notes.append(f"Cut by the class, into so many bins: {_list_some(counts)}.")
-    if hidden:
-        notes.append(f"{hidden:,} worse trials are left out.")
-    return "\n".join(parts + [paragraph(note, "note") for note in notes])
+    """Describe what the automatic choice came to, and what it tried, the best first."""
+    facts = [[name, _show(value)] for name, value in selection.items() if name != "trials"]
+    parts = [table(["choice", ""], [fact for fact in facts if fact[1]], "The automatic choice")]
+    trials = sorted(selection.get("trials", []), key=lambda trial: trial.get("loss", inf))
+    headings = list(dict.fromkeys(name for trial in trials for name in trial))
+    if headings:
+        lines = [[_show(trial.get(name)) for name in headings] for trial in trials[:MOST_TRIALS]]
+        parts.append(table(headings, lines, "What the automatic choice tried, the best first"))
+    if (hidden := len(trials) - MOST_TRIALS) > 0:
+        parts.append(paragraph(f"{hidden:,} worse trials are left out.", "note"))
+    return "\n".join(parts)
 
 
-def _list_some(names: list[str]) -> str:
-    """Return the first of some names, and how many there are more."""
-    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-    return ", ".join(names[:MOST_LISTED]) + more
+def _show(value: Any) -> str:
+    """Return plain data as text in one line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_show(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_show, value))
+    return "" if value is None else f"{value}"
 
 
 def same(value: Any, default: Any) -> bool:

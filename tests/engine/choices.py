@@ -1,14 +1,9 @@
 """Data whose depth is known, and automatic choices of models for them."""
 
-import json
-
 import numpy as np
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.automatic import Automatic
-from deepbroad.engine.chosen import Chosen
-from deepbroad.engine.listing import list_terms
-from deepbroad.engine.record import pack, unpack
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.family import Family
 
@@ -62,14 +57,3 @@ def choose(source, *, family=FAMILY, n_threads=1, **options):
 def tuples_of(choice):
     terms = choice.levelled.terms
     return {terms.tuple(t) for t in range(len(terms))}
-
-
-def from_journal(choice, source):
-    arrays = {}
-    packed = pack(Chosen.of(choice), "choice", arrays)
-    chosen = unpack(Chosen, json.loads(json.dumps(packed)), arrays)
-    levelled = list_terms(
-        source, chosen.best.depth, exact=False, among=chosen.among, tiled=chosen.tiled,
-        by_class=chosen.best.by_class,
-    )  # fmt: skip
-    return chosen.restore(levelled)

@@ -52,9 +52,7 @@ def draw_nested(seed, *, rows=50, n_classes=3, weighted=False, n_attributes=3):
     for attribute, (size, coarser) in enumerate(kinds):
         finest = rng.integers(size, size=rows)
         scores += pull[attribute, finest]
-        # No cuts by the class.
-        sharp = [cut(size, [])] * 2 if coarser else []
-        for bins in [*sharp, *coarser, np.arange(size)]:
+        for bins in [*coarser, np.arange(size)]:
             codes.append(bins[finest])
             attributes.append(attribute)
             cardinalities.append(int(bins.max()) + 1)

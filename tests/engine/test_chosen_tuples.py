@@ -10,7 +10,7 @@ from deepbroad.data.table import read_table
 from deepbroad.engine import automatic, depth_search, listing, tiled_search, validation
 from deepbroad.engine.depth_search import DepthSearch
 from deepbroad.model.resolutions import choose_levels
-from tests.engine.choices import choose, from_journal, noisy, source_of, tuples_of
+from tests.engine.choices import choose, noisy, source_of, tuples_of
 
 
 @pytest.fixture(autouse=True)
@@ -118,18 +118,6 @@ def test_given_tuples_are_never_a_shortlist(monkeypatch):
     assert choose(wide_exclusive_or(), depths=[2], among=among).among == {}
 
 
-def test_a_choice_comes_back_from_a_journal_with_its_tuples(monkeypatch):
-    monkeypatch.setattr(listing, "MAX_TERMS", 40)
-    monkeypatch.setattr(depth_search, "CERTAIN_ROWS", 100)
-    for source, redundant in ((wide_exclusive_or(), {}), (one_hot_exclusive_or(), {2: 6})):
-        choice = choose(source)
-        again = from_journal(choice, source)
-        np.testing.assert_array_equal(again.levelled.terms.members, choice.levelled.terms.members)
-        np.testing.assert_array_equal(again.strength, choice.strength)
-        np.testing.assert_array_equal(again.among[2], choice.among[2])
-        assert again.redundant == choice.redundant == redundant
-
-
 def balls(rows=3500, seed=0):
     """Three numbers in 64 bins, and classes by which ball of a lattice a row lies in."""
     rng = np.random.default_rng(seed)
@@ -155,16 +143,6 @@ def test_places_of_several_numbers_are_told_by_tilings(monkeypatch):
     assert choice.skipped["3"].startswith("all triples: tilings had gained")
 
 
-def test_a_choice_of_tilings_comes_back_from_a_journal(monkeypatch):
-    monkeypatch.setattr(automatic, "PROMISE", -1.0)
-    monkeypatch.setattr(depth_search, "MOST_TRIALS", (1, 1, 1))
-    source = balls()
-    choice = choose(source)
-    again = from_journal(choice, source)
-    np.testing.assert_array_equal(again.tiled, choice.tiled)
-    np.testing.assert_array_equal(again.levelled.terms.members, choice.levelled.terms.members)
-
-
 def test_the_choice_says_why_tilings_were_not_tried(monkeypatch):
     monkeypatch.setattr(automatic, "PROMISE", -1.0)
     monkeypatch.setattr(depth_search, "MOST_TRIALS", (1, 1, 1))
@@ -177,7 +155,6 @@ def test_the_choice_says_why_tilings_were_not_tried(monkeypatch):
     choice = choose(balls())
     assert choice.tiled is None
     assert choice.skipped == {"tilings": "memory"}
-    assert from_journal(choice, balls()).skipped == choice.skipped
 
 
 def test_tilings_are_not_tried_once_time_is_up(monkeypatch):

@@ -116,17 +116,20 @@ def test_few_rows_of_too_many_columns_stay_on_the_cluster(client, frame, monkeyp
     assert held
 
 
-def test_cuts_by_the_class_are_those_of_memory(client, monkeypatch):
+def test_the_recipe_of_a_cluster_is_that_of_memory(client, monkeypatch):
     monkeypatch.setattr(depth_search, "MOST_TRIALS", (3, 2, 2))
     monkeypatch.setattr(cluster_reading, "SPAN_ROWS", 400)
     X, y = step_table(1500, 2, missing=0.1)
     model = DBLClassifier(n=1, tol=0.03).fit(dd.from_pandas(X.assign(y=y), npartitions=3), "y")
     expected = DBLClassifier(n=1, tol=0.03).fit(X, y)
-    assert model.selection_["by_class"]
+    assert model.recipe_ == expected.recipe_
     assert model.selection_ == expected.selection_
     assert model._encoding.to_dict() == expected._encoding.to_dict()
     # Rows in memory have a solver that parts have not, and fits end a little apart.
     assert np.mean(model.predict(X) != expected.predict(X)) < 0.01
+    again = DBLClassifier(recipe=model.recipe_, tol=0.03)
+    again.fit(dd.from_pandas(X.assign(y=y), npartitions=3), "y")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_labels_and_weights_may_stand_beside_the_frame(client, frame):

@@ -9,9 +9,8 @@ from deepbroad.model.resolutions import Resolutions
 from deepbroad.model.strengths import UNADAPTED, Adaptation, Strengths
 
 # Two numbers of three levels, a category between them.
-# The first columns of each, for cuts by the class, have none.
-SIZES = [1, 1, 2, 3, 4, 3, 3, 5, 8]
-RESOLUTIONS = Resolutions(np.repeat([0, 1, 2], [9, 1, 9]), np.array([*SIZES, 3, *SIZES]))
+SIZES = [2, 3, 4, 3, 3, 5, 8]
+RESOLUTIONS = Resolutions(np.repeat([0, 1, 2], [7, 1, 7]), np.array([*SIZES, 3, *SIZES]))
 
 
 def test_a_term_has_the_strength_of_its_order_times_the_growth_of_its_level_and_its_copies():

@@ -204,39 +204,16 @@ def test_bad_rows_are_refused(three, tmp_path):
     assert not (tmp_path / "r.html").exists()
 
 
-def test_the_chosen_trial_is_marked_and_what_became_of_its_strengths_is_said(two, tmp_path):
+def test_the_recipe_and_what_was_tried_are_told(two, tmp_path):
     _, X, y = two
-    model = deepbroad.DBLClassifier(time_limit=5.0).fit(X, y)
-    for factor in (1.0, 2.5):
-        model.selection_ |= {"factor": factor}
-        path = tmp_path / "chosen.html"
-        write_report(model, X, y, path)
-        text = path.read_text(encoding="utf-8")
-        assert text.count(">chosen<") == 1
-        assert ("multiplied by 2.5" in text) == (factor == 2.5)
-
-
-def test_columns_that_were_taken_as_one_category_are_named(two, tmp_path):
-    _, X, y = two
-    model = deepbroad.DBLClassifier(time_limit=5.0).fit(X, y)
-    model.selection_ |= {"joined": [["a", "b<", "c"], list("tuvwxyz")]}
-    path = tmp_path / "joined.html"
+    model = deepbroad.DBLClassifier(n=1).fit(X, y)
+    trials = [{"what": "b<", "loss": 0.5 - i / 1000} for i in range(32)]
+    model.selection_ = {"loss": 0.25, "left out": {}, "warnings": ["a<b"], "trials": trials}
+    path = tmp_path / "chosen.html"
     write_report(model, X, y, path)
     text = path.read_text(encoding="utf-8")
-    assert "Taken as one category: a, b&lt;, c." in text
-    assert "Taken as one category: t, u, v, w, x and 2 more." in text
-
-
-def test_numbers_cut_by_the_class_and_copies_are_told(two, tmp_path):
-    _, X, y = two
-    model = deepbroad.DBLClassifier(time_limit=5.0).fit(X, y)
-    cuts = {"a<": ["< 1", ">= 1"], "b": ["< 1", "1 to 2", ">= 2"]}
-    model.selection_ |= {"cuts": cuts, "copies": 1200}
-    path = tmp_path / "cuts.html"
-    write_report(model, X, y, path)
-    text = path.read_text(encoding="utf-8")
-    assert "Cut by the class, into so many bins: a&lt; (2), b (3)." in text
-    assert "1,200 rows are copies of others" in text
-    folds = model.selection_["folds"]
-    assert folds > 1
-    assert f">{folds}<" in text
+    assert str(model.recipe_).splitlines()[0] in text
+    assert all(part in text for part in (">0.25<", "a&lt;b", "b&lt;", ">0.469<"))
+    assert "2 worse trials are left out" in text
+    assert ">0.5<" not in text
+    assert "left out</" not in text
