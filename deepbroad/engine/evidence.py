@@ -16,7 +16,6 @@ from scipy.special import logsumexp
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.cell_list import CellList
 from deepbroad.engine.passes import score_source
-from deepbroad.engine.strength_search import loss_level
 from deepbroad.engine.training import Training
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.evidence import (
@@ -38,9 +37,16 @@ FOLDS = 20
 STRENGTH = 100.0
 # λ of the scores that single values have beside.
 OWN_STRENGTH = 16.0
+# Below this loss tolerances do not become smaller any more.
+LEAST_LOSS = 0.003
 # For a trial; tolerances are for a loss of 1 and become smaller with it. A long history takes two
 # thirds of the passes of the usual ten pairs.
 SOLVER = LBFGS(max_iter=150, tol=2e-5, history=30)
+
+
+def loss_level(loss: float) -> float:
+    """Return what the tolerance of a fit is multiplied by at a loss."""
+    return min(1.0, max(loss, LEAST_LOSS))
 
 
 def evidence_bytes(n_rows: float, n_terms: int, n_classes: int) -> float:

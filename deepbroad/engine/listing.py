@@ -20,13 +20,11 @@ def list_terms(
     *,
     exact: bool,
     among: Mapping[int, np.ndarray] | None = None,
-    tiled: np.ndarray | None = None,
     limit: float = inf,
 ) -> LevelledTerms:
     """Return the terms of a depth, numbers at as many levels as the rows of a source bear.
 
-    Of the order of those that are `tiled` there are no others. MemoryError if the list alone takes
-    more than `limit` bytes, or more than anyone has.
+    MemoryError if the list alone takes more than `limit` bytes, or more than anyone has.
     """
     chosen = dict(among or {})
     if exact:
@@ -34,7 +32,7 @@ def list_terms(
     rows = source.n_weighted
     resolutions = Resolutions(source.attributes, source.cardinalities, rows)
     levels = choose_levels(rows, depth)
-    count = resolutions.count_terms(levels) if among is None and tiled is None else 0
+    count = resolutions.count_terms(levels) if among is None else 0
     if count > MAX_LISTED or listed_bytes(count, depth, 0) > limit:
         advice = "Raise memory_limit, use fewer columns, or restrict the tuples with `terms`"
         raise MemoryError(
@@ -42,7 +40,7 @@ def list_terms(
             "counted, and their list alone is too long for the memory that there is. "
             f"{advice}{', or lower n' if depth > 1 else ''}."
         )
-    return resolutions.terms(levels, chosen, tiled)
+    return resolutions.terms(levels, chosen)
 
 
 def has_many_terms(source: Source, depth: int) -> bool:

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from deepbroad.data.cuts import Edges
 from deepbroad.data.encoding import Encoding
-from deepbroad.engine.automatic import DEPTHS
+from deepbroad.engine.choice import EFFORTS, choose
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.training import Training
-from deepbroad.estimators.old_choice import choose
 from deepbroad.estimators.parameters import (
     check_choice,
     check_depth,
@@ -83,7 +83,7 @@ class ChosenTerms(StreamedDiscriminative):
         super()._check_parameters()
         check_choice("shrink_to", self.shrink_to, ["generative", "zero"])
         check_choice("bins", self.bins, ["auto", "nested", "mdl"])
-        check_choice("effort", self.effort, ["fast", "thorough"])
+        check_choice("effort", self.effort, list(EFFORTS))
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, above=0.0, included=False)
         self._check_recipe()
@@ -129,7 +129,7 @@ class ChosenTerms(StreamedDiscriminative):
         if self.recipe is not None:
             return self.recipe.depth
         if isinstance(self.n, str):
-            return min(DEPTHS[-1], n_features)
+            return min(EFFORTS[self.effort].orders, n_features)
         return check_depth(self.n, n_features)
 
     def _count_levels(self, n_rows: int) -> int:
@@ -182,20 +182,16 @@ class ChosenTerms(StreamedDiscriminative):
         if (kept := self._journal.recall("choice", KeptChoice)) is not None:
             return kept.restore()
         n, among = self._given_tuples(coded.depth, coded.encoding)
+        is_free = isinstance(self.n, str) and self.terms is None
         chosen = choose(
             coded.source,
-            self._unstrengthened(),
-            depths=self._depths(n, all_tuples=among is None),
-            least=1 if isinstance(self.n, str) and self.terms is None else n,
+            depth=None if is_free else n,
             exact=not self._has_all_orders,
             among=among,
             counts=self._is_plain and not coded.is_stream,
             smoothing=float(self.smoothing),
-            min_count=self._cell_count,
-            memory_limit=coded.limit,
-            time_limit=None if self.time_limit is None else float(self.time_limit),
-            effort=self.effort,
-            history=self._history,
+            settings=EFFORTS[self.effort],
+            time_limit=inf if self.time_limit is None else float(self.time_limit),
             seed=draw_seed(self.random_state),
             threads=coded.threads,
         )
@@ -203,12 +199,6 @@ class ChosenTerms(StreamedDiscriminative):
         selection = Selection(chosen.selection)
         self._journal.note("choice", KeptChoice.of(recipe, selection))
         return recipe, selection
-
-    def _depths(self, n: int, *, all_tuples: bool) -> Sequence[int]:
-        """Return the depths that the choice goes through, the last of which may be given."""
-        if isinstance(self.n, str) and all_tuples:
-            return DEPTHS
-        return range(1, n + 1) if self._has_all_orders and all_tuples else [n]
 
     def _unstrengthened(self) -> Family:
         """Return the family but for its strengths."""

@@ -10,7 +10,6 @@ import numpy as np
 from deepbroad.data.pyramid import Place, count_levels, list_places
 from deepbroad.model.generative import evidence_shares
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
-from deepbroad.model.tiling import list_shifts, tiling_level
 
 # Bins of a number at most, as a power of two, in tuples of one, two and three attributes or more.
 MAX_LEVELS = (8, 5, 3)
@@ -139,33 +138,15 @@ class Resolutions:
         tuples, firsts = np.unique(np.concatenate(found), axis=0, return_index=True)
         return tuples, np.concatenate(at)[firsts]
 
-    def tilings(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what `tuples` does, but tilings of the tuples of attributes `among`, (m, order).
-
-        All have the one level that so many rows bear, and each has several copies.
-        """
-        order = among.shape[1]
-        level = tiling_level(self.n_rows, order)
-        columns = np.array([self.columns_at(level, quarters) for quarters in range(4)])
-        found = np.concatenate([columns[shifts, among] for shifts in list_shifts(order)])
-        found = np.unique(found[(self.cardinalities[found] > 1).all(axis=1)], axis=0)
-        return found, np.full(len(found), level)
-
     def terms(
-        self,
-        levels: tuple[int, ...],
-        among: Mapping[int, np.ndarray] | None = None,
-        tiled: np.ndarray | None = None,
+        self, levels: tuple[int, ...], among: Mapping[int, np.ndarray] | None = None
     ) -> "LevelledTerms":
         """Return the tuples of orders 1, 2, ..., each up to its number of levels.
 
-        `among` has the tuples of attributes of those orders that do not have all; the order of
-        those that are `tiled` has these alone.
+        `among` has the tuples of attributes of those orders that do not have all.
         """
         found = [
-            self.tilings(tiled)
-            if tiled is not None and tiled.shape[1] == order
-            else self.tuples(order, most, (among or {}).get(order))
+            self.tuples(order, most, (among or {}).get(order))
             for order, most in enumerate(levels, start=1)
         ]
         if not any(len(tuples) for tuples, _ in found):
@@ -196,12 +177,6 @@ class LevelledTerms:
         places = np.column_stack([self._owners, self.levels])
         _, which, times = np.unique(places, axis=0, return_inverse=True, return_counts=True)
         return times[which.ravel()]
-
-    @property
-    def kinds(self) -> np.ndarray:
-        """Numbers from 0 on, (n_terms,), the same where `Strengths` gives the same strength."""
-        alike = np.column_stack([self.terms.orders, self.levels, self.copies])
-        return np.unique(alike, axis=0, return_inverse=True)[1].ravel()
 
     @property
     def _owners(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Strengths of penalties on scores: by the order and level of terms, adapted to each term."""
+"""Strengths of penalties on scores: by the order and level of terms."""
 
 from dataclasses import dataclass, replace
 
@@ -41,30 +41,3 @@ class Strengths:
     def deeper(self, strength: float) -> "Strengths":
         """Return others with one order more."""
         return replace(self, by_order=(*self.by_order, strength))
-
-
-@dataclass(frozen=True)
-class Adaptation:
-    """Strengths that follow what a first fit found: terms of small scores are held down more.
-
-    A term whose scores have v times the mean variance of its order has its strength multiplied by
-    (v + floor)^-power; so a table that tells nothing all but disappears.
-    """
-
-    power: float
-    floor: float
-
-    def factors(self, variances: np.ndarray, orders: np.ndarray) -> np.ndarray:
-        """Return the factor of each term, (n_terms,), given the variances of their scores."""
-        factors = np.ones(len(variances))
-        if not self.power:
-            return factors
-        for order in np.unique(orders):
-            chosen = orders == order
-            mean = float(variances[chosen].mean())
-            if mean > 0.0:
-                factors[chosen] = (variances[chosen] / mean + self.floor) ** -self.power
-        return factors
-
-
-UNADAPTED = Adaptation(0.0, 1.0)

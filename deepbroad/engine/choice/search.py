@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepbroad.data.source import Source
+from deepbroad.engine.choice.counting import held_losses_by_counts, list_counted
 from deepbroad.engine.choice.dealing import DealtRows, deal_rows
 from deepbroad.engine.choice.fold_fits import FoldFits
 from deepbroad.engine.choice.screening import keep, screen
@@ -244,6 +245,22 @@ class Search:
         gain, error = compare_losses(best.losses(), found.losses())
         return gain > max(self.settings.certainty * error, self.settings.gain * best.tuned.loss)
 
+    def prefers_counts(self, best: Model, counted: LevelledTerms, smoothing: float) -> bool:
+        """Tell whether held-out rows gain where cells score by their counts."""
+        found = held_losses_by_counts(
+            self.rows, counted, smoothing=smoothing, seed=self.seed, threads=self.threads
+        )
+        if found is None:
+            return False
+        best.losses()
+        held = self.rows.held[:, 0] > 0
+        before = best.fits.losses[held, 0], self.rows.held[held, 0].astype(np.float64)
+        gain, error = compare_losses(before, found)
+        self._note(int(counted.terms.orders.max()), len(counted.terms), float(np.average(*found)))
+        taken = gain > max(self.settings.certainty * error, self.settings.gain * best.tuned.loss)
+        self.trials[-1] |= {"by_counts": True, "taken": taken}
+        return taken
+
     def _prune(self, best: Model) -> Model:
         """Return the model without its weakest tables, as long as that costs no more than chance.
 
@@ -296,6 +313,8 @@ def choose(
     depth: int | None,
     exact: bool = False,
     among: Mapping[int, np.ndarray] | None = None,
+    counts: bool = False,
+    smoothing: float = 1.0,
     settings: Settings,
     time_limit: float = inf,
     seed: int = 0,
@@ -314,32 +333,47 @@ def choose(
         Whether tables of that depth alone are wanted.
     among : mapping from order to ndarray, optional
         The tuples of features that tables may have.
+    counts : bool
+        Whether cells may score by their counts.
+    smoothing : float
+        m of the probabilities that such scores start from.
+    time_limit : float
+        Seconds after which nothing new is tried.
     """
     rows = deal_rows(source, settings.rows, settings.folds, seed)
+    deepest = depth or (max(among) if among else settings.orders)
     search = Search(
-        rows,
-        settings,
-        depth or (max(among) if among else settings.orders),
-        seed,
-        threads,
-        forced=depth is not None,
-        exact=exact,
-        among=among,
-        time_limit=time_limit,
-        progress=progress,
-    )
+        rows, settings, deepest, seed, threads, forced=depth is not None, exact=exact, among=among,
+        time_limit=time_limit, progress=progress,
+    )  # fmt: skip
     model = search.run()
     chosen = np.flatnonzero(model.final)
-    members = model.tables.terms.members[chosen]
+    members, strength = model.tables.terms.members[chosen], model.tuned.strength[chosen]
+    loss, by_counts = model.tuned.loss, False
+    if counts and depth is None and among is None and not search.is_late():
+        counted = list_counted(source, rows.source.n_rows)
+        if counted is not None and search.prefers_counts(model, counted, smoothing):
+            members, by_counts = counted.terms.members, True
+            strength, loss = first_strengths(counted, settings.start[1]), search.trials[-1]["loss"]
     orders = np.count_nonzero(members != NONE, axis=1)
     selection = {
         "n": int(orders.max()),
-        "loss": model.tuned.loss,
-        "folds": rows.n_folds,
-        "rows": int(round(float(rows.held.sum()))),
+        "loss": loss,
         "tables": {str(k): int(np.sum(orders == k)) for k in np.unique(orders)},
+        "by_counts": by_counts,
+        "folds": rows.n_folds,
+        "rows": round(float((rows.held + rows.trained)[:, 0].sum())),
         "trials": search.trials,
         "complete": not search.was_late,
-        "by_counts": False,
+        "warnings": [warn_of_time(time_limit)] if search.was_late else [],
     }
-    return Choice(members[:, : int(orders.max())], model.tuned.strength[chosen], False, selection)
+    return Choice(members[:, : int(orders.max())], strength, by_counts, selection)
+
+
+def warn_of_time(time_limit: float) -> str:
+    """Return what to tell a user whose time limit ended the search."""
+    return (
+        f"time_limit={time_limit:g} ended the automatic choice early: another fit of the same "
+        "rows, or one on a busier machine, may choose a different model. Raise time_limit, or fit "
+        "with the recipe of a model that was chosen in full."
+    )
