@@ -1,6 +1,6 @@
 """What makes a classifier's terms and strengths a choice: of depth, orders, bins and penalties."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -198,11 +198,19 @@ class ChosenTerms(StreamedDiscriminative):
             history=self._history,
             seed=draw_seed(self.random_state),
             threads=coded.threads,
+            progress=self._progress(),
         )
         recipe = Recipe.of(coded.encoding, chosen.members, chosen.strength, chosen.by_counts)
         selection = Selection(chosen.selection)
         self._journal.note("choice", KeptChoice.of(recipe, selection))
         return recipe, selection
+
+    def _progress(self) -> Callable[[str, float | None, float], None]:
+        """Return what a choice reports to: what it tries, held-out loss, share of work done."""
+        if self._watch is None:
+            return lambda what, loss, share: None
+        self._watch.begin_choice()
+        return self._watch.note_trial
 
     def _depths(self, n: int, *, all_tuples: bool) -> Sequence[int]:
         """Return the depths that the choice goes through, the last of which may be given."""

@@ -1,5 +1,6 @@
 """The automatic choice of `deepbroad.engine.automatic` as members, strengths and an account."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,9 +35,16 @@ class Chosen(NamedTuple):
 
 
 def choose(
-    source: Source, family: Family, *, time_limit: float | None, effort: str, **settings: Any
+    source: Source,
+    family: Family,
+    *,
+    time_limit: float | None,
+    effort: str,
+    progress: Callable[[str, float | None, float], None],
+    **settings: Any,
 ) -> Chosen:
     """Return what the search finds; `settings` are those of `Automatic`."""
+    progress("depths and strengths", None, 0.0)
     limit = TIME_LIMIT if time_limit is None else time_limit
     choice = choose_model(source, family, time_limit=limit, **settings)
     return Chosen(
