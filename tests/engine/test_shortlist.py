@@ -71,9 +71,8 @@ def test_triples():
 
 def test_an_attribute_with_several_columns_is_one():
     source = planted()
-    tripled = np.repeat(source.codes[:, None], 3, axis=1)
-    numbers = np.insert(tripled, [0, 0], 0, axis=1)  # no cuts by the class
-    found = source_of(numbers.reshape(40, -1), source.labels, np.repeat(np.arange(8), 5))
+    numbers = np.repeat(source.codes[:, None], 3, axis=1)
+    found = source_of(numbers.reshape(24, -1), source.labels, np.repeat(np.arange(8), 3))
     assert draw(found, count=2) == [(1, 4), (2, 6)]
 
 
@@ -96,18 +95,14 @@ def test_threads_change_nothing(n_threads):
 
 
 def numbers(rows=1500, attributes=8):
-    """Columns of four fine bins and coarser ones each; classes by 1, 4 and 6 together.
-
-    The first two of each are for cuts by the class, and have none.
-    """
+    """Columns of four fine bins and coarser ones each; classes by 1, 4 and 6 together."""
     rng = np.random.default_rng(2)
     fine = rng.integers(4, size=(attributes, rows))
-    none = np.zeros(rows, int)
-    places = np.array([[none, none, bins // 2, (bins + 1) // 2, bins] for bins in fine])
+    places = np.array([[bins // 2, (bins + 1) // 2, bins] for bins in fine])
     places = places.reshape(-1, rows)
     labels = (fine[1] // 2) ^ (fine[4] // 2) ^ (rng.random(rows) < 0.2)
     labels = np.where(fine[6] == 3, 1, labels)
-    return source_of(places, labels, np.repeat(np.arange(attributes), 5))
+    return source_of(places, labels, np.repeat(np.arange(attributes), 3))
 
 
 def tile(source, most, order=3, redundant=None, held=NONE_HELD):
@@ -132,7 +127,7 @@ def test_tiled_tuples_have_two_numbers_and_no_redundant_pair():
     assert (1, 4, 6) in tile(numbers(), 8)
     # Halves alone are categories.
     source = numbers()
-    one_number = np.r_[[5 * i + 2 for i in range(7)], 35:40]
-    owners = np.r_[np.arange(7), [7] * 5]
+    one_number = np.r_[[3 * i for i in range(7)], 21:24]
+    owners = np.r_[np.arange(7), [7] * 3]
     few = source_of(np.asarray(source.codes)[one_number], source.labels, owners)
     assert tile(few, 8) == []

@@ -19,8 +19,8 @@ from deepbroad.model.resolutions import Resolutions
 from deepbroad.model.strengths import UNADAPTED, Strengths
 
 # Columns of one value are for cuts by the class.
-SIZES = np.array([1, 1, 2, 3, 4, 3, 3, 5, 8, 1, 1, 2, 2, 3, 5])
-LEVELLED = Resolutions(np.repeat([0, 1, 2], [9, 5, 1]), SIZES).terms((3, 2))
+SIZES = np.array([2, 3, 4, 3, 3, 5, 8, 2, 2, 3, 5])
+LEVELLED = Resolutions(np.repeat([0, 1, 2], [7, 3, 1]), SIZES).terms((3, 2))
 CATEGORIES = Resolutions(np.arange(3), np.array([2, 3, 4])).terms((1, 1))
 START = Strengths((1.0, 30.0), 2.0**0.5)
 NEVER = float("inf")
