@@ -1,5 +1,7 @@
 """`deepbroad fit`: from a table in files to a model file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -13,8 +15,8 @@ from deepbroad.cli.output import check_output, save_model
 from deepbroad.cli.screen import Screen
 from deepbroad.cli.summary import describe_file, describe_model, show
 from deepbroad.cli.table import TableArgument
-from deepbroad.cli.watch import Watch
 from deepbroad.data.files import open_files
+from deepbroad.estimators.watch import Watch
 
 
 @plainly
@@ -32,6 +34,7 @@ def fit(
     numeric: Numeric = None,
     drop: Drop = None,
     memory_limit: Annotated[str | None, typer.Option(help="Such as 512MB or 4GB.")] = None,
+    effort: Annotated[str, typer.Option(help="Of the automatic choice: fast or thorough.")] = "",
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which the choice of n and alpha tries nothing new."),
@@ -60,6 +63,7 @@ def fit(
         "max_iter": max_iter,
         "categorical_features": categorical or None,
         "memory_limit": memory_limit,
+        "effort": effort or None,
         "time_limit": time_limit,
         "checkpoint": None if checkpoint is None else str(checkpoint),
         "n_jobs": jobs,
@@ -69,17 +73,27 @@ def fit(
     began = perf_counter()
     chosen = choose_columns(table, target, categorical, numeric, drop, weight)
     n_rows = open_files(chosen, y=target, weights=weight).n_rows
-    watch = Watch(Screen(stderr=True, quiet=quiet), n_rows, getattr(classifier, "tol", 0.0))
-    if "callbacks" in classifier.get_params():
-        classifier.set_params(callbacks=[watch])
-    with watch:
+    with watching(classifier, quiet=quiet):
         _fit(classifier, chosen, target, weight, scheduler)
-    if "callbacks" in classifier.get_params():
-        classifier.set_params(callbacks=None)
     save_model(classifier, out)
     facts = {"rows": n_rows, "seconds": round(perf_counter() - began, 3)}
     summary = {**describe_model(classifier), **facts, **describe_file(out)}
     show(summary, as_json=as_json, quiet=quiet)
+
+
+@contextmanager
+def watching(classifier: Any, *, quiet: bool) -> Iterator[None]:
+    """Show a fit as it goes on; the model does not keep that it was watched."""
+    if "verbose" not in classifier.get_params():
+        with Watch(Screen(stderr=True, quiet=quiet), 0.0):
+            yield
+        return
+    verbose = classifier.verbose
+    classifier.set_params(verbose=0 if quiet else 1)
+    try:
+        yield
+    finally:
+        classifier.set_params(verbose=verbose)
 
 
 def _fit(

@@ -4,6 +4,7 @@ import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import Any, Self
 
@@ -111,7 +112,7 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
             The fitted model.
         """
         limit = parse_limit(self.memory_limit)
-        with Threads(self.n_jobs) as threads:
+        with Threads(self.n_jobs) as threads, self._watching():
             prepared = self._prepare(X, y, sample_weight, threads, limit=limit, reset=True)
             self._announce(prepared, limit)
             plan = prepared.plan
@@ -130,6 +131,10 @@ class TableClassifier(Explainer, ClassifierMixin, BaseEstimator, ABC):
         scores = prepared.provision.scores
         self.term_gains_ = None if scores is None else read_only(scores.gain)
         return self
+
+    def _watching(self) -> AbstractContextManager[Any]:
+        """Return the context of a fit that someone watches."""
+        return nullcontext()
 
     def _announce(self, prepared: Prepared, limit: int) -> None:
         """Log what the fit will do, and warn where memory allows less than was asked for."""

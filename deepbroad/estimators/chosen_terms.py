@@ -1,6 +1,6 @@
 """What makes a classifier's terms and strengths a choice: of depth, orders, bins and penalties."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -194,11 +194,19 @@ class ChosenTerms(StreamedDiscriminative):
             time_limit=inf if self.time_limit is None else float(self.time_limit),
             seed=draw_seed(self.random_state),
             threads=coded.threads,
+            progress=self._progress(),
         )
         recipe = Recipe.of(coded.encoding, chosen.members, chosen.strength, chosen.by_counts)
         selection = Selection(chosen.selection)
         self._journal.note("choice", KeptChoice.of(recipe, selection))
         return recipe, selection
+
+    def _progress(self) -> Callable[[str, float | None, float], None]:
+        """Return what a choice reports to: what it tries, held-out loss, share of work done."""
+        if self._watch is None:
+            return lambda what, loss, share: None
+        self._watch.begin_choice()
+        return self._watch.note_trial
 
     def _unstrengthened(self) -> Family:
         """Return the family but for its strengths."""

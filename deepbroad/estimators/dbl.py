@@ -122,7 +122,9 @@ class DBLClassifier(ChosenTerms):
     random_state : int, RandomState or None, default=0
         Draws the rows that the automatic choice holds out, and the batches of "sgd".
     verbose : int, default=0
-        If not 0, log a line per iteration to the logger "deepbroad" at level INFO.
+        If not 0, show a live line in a terminal or notebook (what is tried, held-out loss, share of
+        the work done, time left), and log a line per iteration to the logger "deepbroad" at level
+        INFO.
 
     Attributes
     ----------

@@ -3,10 +3,13 @@
 import logging
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
 from deepbroad.engine.evidence import SOLVER as EVIDENCE_SOLVER
@@ -27,6 +30,7 @@ from deepbroad.estimators.parameters import (
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.resumption import Screened, check_folder, open_journal
+from deepbroad.estimators.watch import Watch
 from deepbroad.model.family import Family
 from deepbroad.model.information import Scores
 from deepbroad.model.loss import LOG_LOSS, LOSSES
@@ -62,6 +66,8 @@ class DiscriminativeClassifier(TableClassifier):
     checkpoint: Any
     verbose: int
 
+    # While a fit that is to be seen goes on.
+    _watch: Watch | None = None
     # While a table is prepared for a fit; then the prepared table has it.
     _journal: Journal = NO_JOURNAL
 
@@ -99,6 +105,17 @@ class DiscriminativeClassifier(TableClassifier):
     def _solved(self) -> bool:
         """Whether a solver fits the model at all."""
         return True
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        if not self.verbose:
+            yield
+            return
+        try:
+            with Watch(Console(stderr=True), float(self.tol)) as self._watch:
+                yield
+        finally:
+            self.__dict__.pop("_watch", None)
 
     def _prepare(self, *arguments: Any, **named: Any) -> Prepared:
         try:
@@ -140,6 +157,9 @@ class DiscriminativeClassifier(TableClassifier):
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             callbacks.append(log_progress)
+        if self._watch is not None:
+            self._watch.n_rows = prepared.source.n_rows
+            callbacks.append(self._watch)
         family = self._family(training, prepared)
         if self._scores_by_counts(prepared) and has_evidence(training):
             seed = draw_seed(getattr(self, "random_state", 0))

@@ -2,7 +2,7 @@ from math import inf
 
 import pytest
 
-from deepbroad.cli.forecast import WINDOW, remaining_iterations
+from deepbroad.estimators.forecast import WINDOW, remaining_iterations
 
 
 def decay(rate, length):
