@@ -91,6 +91,8 @@ class FoldFits:
         parts = threads.count if n_rows >= WORTH_THREADS else 1
         self._ranges = split_range(n_rows, parts, 512)
         self.passes = 0
+        # F of the latest fit, by which the next one knows how precise to be.
+        self.objective = 1.0
         self._count_cells()
         self.point = self._start()
 
@@ -217,7 +219,7 @@ class FoldFits:
         )
         if found.status == "interrupted":
             raise KeyboardInterrupt
-        self.point = np.array(found.u)
+        self.point, self.objective = np.array(found.u), found.loss
         return self.held_loss()
 
     def held_loss(self) -> float:
@@ -251,6 +253,7 @@ class FoldFits:
     def carry(self, other: "FoldFits") -> None:
         """Go on from the scores that another fit has for the tables that both have."""
         self.point[: self.n_lanes] = other.point[: self.n_lanes]
+        self.objective = other.objective
         into, cells = self._split(self.point)[1], other._split(other.point)[1]
         known = {_key(members): t for t, members in enumerate(other.terms.members)}
         for table, members in enumerate(self.terms.members):

@@ -262,14 +262,14 @@ class Search:
         return taken
 
     def _prune(self, best: Model) -> Model:
-        """Return the model without its weakest tables, as long as that costs no more than chance.
+        """Return the model without its weakest tables, as long as held-out rows do not lose by it.
 
         Each fold leaves out what is weak in its own model, which has not seen its held-out rows.
         """
         variances, before, chosen = best.fits.variances(best.tuned.point), best.losses(), best
         settings = self.settings
         solver = LBFGS(
-            max_iter=settings.iterations, tol=settings.tolerance * min(1.0, best.tuned.loss)
+            max_iter=settings.iterations, tol=settings.tolerance * min(1.0, best.fits.objective)
         )
         for share in PRUNED:
             present = np.column_stack([select_strong(each, share) for each in variances.T])
@@ -278,8 +278,8 @@ class Search:
                 break
             best.fits.point, best.fits.present = best.tuned.point, best.present & present
             loss = best.fits.minimise(best.tuned.strength, solver)
-            gain, error = compare_losses(before, best.fits.held_losses())
-            if -gain > settings.certainty * error:
+            gain, _ = compare_losses(before, best.fits.held_losses())
+            if -gain > settings.gain * best.tuned.loss:
                 break
             tuned = Tuned(best.tuned.strength, loss, best.fits.point)
             chosen = Model(best.tables, best.fits.present, best.final & final, best.fits, tuned)

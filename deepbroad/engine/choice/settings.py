@@ -31,8 +31,7 @@ class Settings:
     step : float
         Factor between two scales of the strengths that validation compares.
     start : tuple of float
-        Variance of the scores that single features begin with, and that interactions do: so little
-        that their first fit stays near the last one.
+        Variance of the scores that single features begin with, and that interactions do.
     gain : float
         Share by which the validation loss must fall for a search to go on.
     certainty : float
@@ -40,7 +39,7 @@ class Settings:
     iterations : int
         Iterations of a fit at most.
     tolerance : float
-        The fall of the loss in an iteration, relative to the loss, at which a fit ends.
+        The fall of the objective in an iteration, relative to it, at which a fit ends.
     """
 
     rows: int = 16_000
@@ -51,12 +50,12 @@ class Settings:
     kept: int = 150
     candidates: int = 3_000
     unscreened: float = 5e5
-    rounds: int = 2
+    rounds: int = 3
     step: float = 4.0
-    start: tuple[float, float] = (10.0, 0.3)
+    start: tuple[float, float] = (10.0, 3.0)
     gain: float = 1e-3
     certainty: float = 1.0
-    iterations: int = 20
+    iterations: int = 40
     tolerance: float = 5e-4
 
 
@@ -64,6 +63,6 @@ EFFORTS = {
     "fast": Settings(),
     "thorough": replace(
         Settings(), rows=64_000, folds=10, kept=400, candidates=10_000, unscreened=4e6, rounds=6,
-        orders=4, step=2.0, iterations=40, tolerance=1e-4,
+        orders=4, step=2.0, iterations=100, tolerance=1e-4,
     ),
 }  # fmt: skip

@@ -10,8 +10,9 @@ from deepbroad.engine.choice.settings import Settings
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.solvers import LBFGS
 
-# Strengths beyond these change nothing that validation could see; nor do larger common factors.
-LEAST, MOST, RANGE = 1e-5, 1e7, 1e5
+# A cell's score with a standard deviation of ten log odds is as good as free, and one of a
+# thousandth as good as none; larger common factors change nothing that validation could see.
+LEAST, MOST, RANGE = 1e-2, 1e6, 1e5
 # A probe is noisy: a table borrows from the tables of its order and level as if these had shown so
 # many effective parameters of it.
 BORROWED = 4.0
@@ -70,14 +71,14 @@ class Tuning:
 
     def run(self, strength: np.ndarray, scaled: np.ndarray) -> Tuned:
         """Return the best strengths found; first only those of `scaled` tables are searched."""
-        best = self._scale(strength, scaled, 1.0)
+        best = self._scale(strength, scaled)
         every, factor = np.ones(len(strength), bool), 1.0
         for _ in range(self._settings.rounds):
             if self._is_late():
                 break
             self._fits.point = best.point
             relative = self._weigh(best.strength)
-            found = self._scale(relative / factor, every, best.loss)
+            found = self._scale(relative / factor, every)
             factor = float(np.median(relative / found.strength))
             gain = 1.0 - found.loss / best.loss
             if gain > 0.0:
@@ -86,13 +87,13 @@ class Tuning:
                 break
         # Fits that have not converged look better than their strengths are.
         self._fits.point = best.point
-        return self._fit(best.strength, best.loss, precision=POLISHED)
+        return self._fit(best.strength, precision=POLISHED)
 
-    def _fit(self, strength: np.ndarray, loss: float, precision: int = 1) -> Tuned:
+    def _fit(self, strength: np.ndarray, precision: int = 1) -> Tuned:
         settings = self._settings
         solver = LBFGS(
             max_iter=settings.iterations * precision,
-            tol=settings.tolerance * min(1.0, loss) / precision,
+            tol=settings.tolerance * min(1.0, self._fits.objective) / precision,
             history=HISTORY,
             double_limit=0,
         )
@@ -100,20 +101,26 @@ class Tuning:
         found = self._fits.minimise(strength, solver)
         return Tuned(strength, found, self._fits.point)
 
-    def _scale(self, strength: np.ndarray, scaled: np.ndarray, loss: float) -> Tuned:
-        """Return the best fit over a common factor of some strengths."""
-        best = self._fit(strength, loss)
+    def _scale(self, strength: np.ndarray, scaled: np.ndarray) -> Tuned:
+        """Return the best fit over a common factor of some strengths.
+
+        Weaker ones go on from the last fit. Stronger ones begin where the search did: from a fit
+        that has learned too much they would be long in coming back.
+        """
+        begin = self._fits.point
+        first = best = self._fit(strength)
         for step in (self._settings.step, 1.0 / self._settings.step):
-            factor, start = step, best
+            factor = step
             while 1.0 / RANGE < factor < RANGE and not self._is_late():
-                found = self._fit(np.where(scaled, strength / factor, strength), best.loss)
+                self._fits.point = best.point if step > 1.0 else begin
+                found = self._fit(np.where(scaled, strength / factor, strength))
                 if found.loss >= best.loss * (1.0 - self._settings.gain):
-                    self._fits.point = best.point
                     break
                 best = found
                 factor *= step
-            if best is not start:
+            if best is not first:
                 break
+        self._fits.point = best.point
         return best
 
     def _weigh(self, strength: np.ndarray) -> np.ndarray:
