@@ -6,7 +6,7 @@ to its, padded to W lanes; bounds (terms + 1,), where the cells of each term beg
 
 import numpy as np
 
-from deepbroad.kernels.jit import inlined, jit
+from deepbroad.kernels.jit import jit
 
 # The pull κ, which makes strengths 1 + κ times as large.
 LEAST_PULL, MOST_PULL = 0.01, 1000.0
@@ -16,7 +16,7 @@ SLOW_BELIEFS, SLOW_ANCHOR = 30.0, 2.0
 FACTOR = 2.0
 
 
-@inlined
+@jit
 def choose_pull(old, by_beliefs, by_anchor):
     """Return the pull for the next sweep, by both parts of the gap of the latest."""
     if by_beliefs > SLOW_BELIEFS * by_anchor:
@@ -26,7 +26,7 @@ def choose_pull(old, by_beliefs, by_anchor):
     return old
 
 
-@inlined
+@jit
 def choose_momentum(pull, moves):
     """Return how far the anchor goes beyond the scores, in their latest change.
 
@@ -54,7 +54,7 @@ def measure_terms(scores, anchor, bounds, first, last, n_classes, found):
         found[term] = total
 
 
-@inlined
+@jit
 def move_anchor(scores, anchor, before, old, new, momentum):
     """Move the anchor to the scores and beyond, by `momentum` times their latest change.
 

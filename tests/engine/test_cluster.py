@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deepbroad.data.parts import join_pairwise
-from deepbroad.engine.automatic import Automatic
+from deepbroad.engine.choice import EFFORTS, choose
 from deepbroad.engine.cluster import Cluster, ClusterSource, Kept, find_client
 from deepbroad.engine.passes import PartPass, count_cells
 from deepbroad.engine.planning import Planner, group_source
@@ -102,13 +102,11 @@ def test_counts_passes_and_fits_have_the_same_bits(client):
 
 def test_the_choice_is_the_same(client):
     choices = [
-        Automatic(
-            rows, Family(generative=True, strength=0.0, by_score=True, backs_off=True),
-            depths=[1, 2], smoothing=1.0, min_count=1, memory_limit=1e9, time_limit=60.0,
-            history=10, seed=0, threads=ONE,
-        ).choose()
+        choose(rows, depth=None, settings=EFFORTS["fast"], threads=ONE)
         for rows in (draw_parts(), on_cluster(client))
-    ]  # fmt: skip
+    ]
+    assert choices[0].selection == choices[1].selection
+    np.testing.assert_array_equal(choices[0].members, choices[1].members)
     np.testing.assert_array_equal(choices[0].strength, choices[1].strength)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import deepbroad.data.source as source_module
 from deepbroad.engine import passes, scatter
-from deepbroad.engine.automatic import Automatic
+from deepbroad.engine.choice import EFFORTS, choose
 from deepbroad.engine.passes import count_cells
 from deepbroad.engine.planning import Planner, group_source
 from deepbroad.engine.provision import Wish, provide
@@ -142,13 +142,9 @@ def test_rows_elsewhere_take_no_memory_here():
 
 def test_the_choice_sees_all_parts():
     _, source, parts = problem_and_parts()
-    family = Family(generative=True, strength=0.0, by_score=True, backs_off=True)
     choices = [
-        Automatic(
-            rows, family, depths=[1, 2], smoothing=1.0, min_count=1, memory_limit=1e9,
-            time_limit=60.0, history=10, seed=0, threads=ONE,
-        ).choose()
-        for rows in (source, parts)
-    ]  # fmt: skip
-    assert choices[0].best.loss == choices[1].best.loss
+        choose(rows, depth=None, settings=EFFORTS["fast"], threads=ONE) for rows in (source, parts)
+    ]
+    assert choices[0].selection == choices[1].selection
+    np.testing.assert_array_equal(choices[0].members, choices[1].members)
     np.testing.assert_array_equal(choices[0].strength, choices[1].strength)

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import deepbroad
 from deepbroad import DBLClassifier, KDBClassifier, LRClassifier, TANClassifier
-from deepbroad.engine.automatic import Automatic
 from deepbroad.engine.planning import Planner
+from deepbroad.estimators import chosen_terms
 from tests.estimators import slow_fits
 from tests.estimators.slow_fits import RNG, WHOLE, X, Y
 
@@ -52,7 +52,7 @@ def test_a_fit_stopped_again_and_again_comes_to_the_same_model(name, tmp_path, m
         model = MODELS[name](checkpoint=tmp_path, callbacks=[stop_after(7)]).fit(X, Y)
         runs, status = runs + 1, model.status_
         # Once it is made, a choice is not made again.
-        monkeypatch.setattr(Automatic, "choose", None)
+        monkeypatch.setattr(chosen_terms, "choose", None)
         assert (os.listdir(tmp_path) == []) == (status != "stopped")
     assert runs > 2
     assert_same_fit(model, whole)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier, TANClassifier
-from deepbroad.engine import cluster_reading, depth_search
+from deepbroad.engine import cluster_reading
 from deepbroad.engine.cluster import ClusterSource
 from deepbroad.estimators import intake
 from tests.clusters import kill_worker, local_client
@@ -117,7 +117,6 @@ def test_few_rows_of_too_many_columns_stay_on_the_cluster(client, frame, monkeyp
 
 
 def test_the_recipe_of_a_cluster_is_that_of_memory(client, monkeypatch):
-    monkeypatch.setattr(depth_search, "MOST_TRIALS", (3, 2, 2))
     monkeypatch.setattr(cluster_reading, "SPAN_ROWS", 400)
     X, y = step_table(1500, 2, missing=0.1)
     model = DBLClassifier(n=1, tol=0.03).fit(dd.from_pandas(X.assign(y=y), npartitions=3), "y")

@@ -1,7 +1,6 @@
 """Terms over attributes of several code columns, against loops."""
 
 from collections import defaultdict
-from dataclasses import replace
 from itertools import combinations
 from math import comb
 
@@ -20,7 +19,6 @@ from deepbroad.model.resolutions import (
     choose_levels,
 )
 from deepbroad.model.terms import NONE
-from deepbroad.model.tiling import tiling_level
 from tests import naive_hierarchy
 
 # Categories, and numbers of several levels.
@@ -268,50 +266,3 @@ def test_in_many_rows_single_numbers_alone_are_shifted(found, order, levels):
         assert at == tuples
     else:
         assert at == {t: level for t, level in tuples.items() if np.isin(t, unshifted).all()}
-
-
-# Tilings.
-
-
-def naive_tilings(found, among, level):
-    """Return the tuples of code columns by loops over grids and members."""
-    owners, sizes = found.attributes.tolist(), found.cardinalities.tolist()
-    tuples = set()
-    for attributes in among:
-        for grid in range(8):
-            columns = []
-            for member, attribute in enumerate(attributes):
-                own = naive_hierarchy.columns_of(attribute, owners)
-                quarter = grid * (2 * member + 1) % 8 // 2
-                columns.append(naive_hierarchy.column_at(own, (level, quarter / 4)))
-            if all(sizes[c] > 1 for c in columns):
-                tuples.add(tuple(columns))
-    return sorted(tuples)
-
-
-@given(resolutions(), st.integers(2, 3), st.sampled_from([10.0, 300.0, 5000.0, 1e6]))
-def test_tilings_are_those_of_loops(found, order, rows):
-    assume(order <= found.n_attributes)
-    found = replace(found, n_rows=rows)
-    among = list(combinations(range(found.n_attributes), order))
-    level = tiling_level(rows, order)
-    tuples, at = found.tilings(np.array(among))
-    assert [tuple(row) for row in tuples.tolist()] == naive_tilings(found, among, level)
-    assert at.tolist() == [level] * len(tuples)
-
-
-def three_numbers():
-    return Resolutions(np.repeat(np.arange(3), len(SIX_LEVELS)), np.array(SIX_LEVELS * 3), 1e6)
-
-
-def test_tilings_of_numbers_are_eight_that_share_the_strength_of_one():
-    found = three_numbers()
-    levelled = found.terms(choose_levels(1e6, 3), tiled=np.array([[0, 1, 2]]))
-    orders = levelled.terms.orders
-    assert np.count_nonzero(orders == 3) == 8
-    assert levelled.copies[orders == 3].tolist() == [8] * 8
-    assert levelled.levels[orders == 3].tolist() == [4] * 8
-    plain = found.terms(choose_levels(1e6, 2))
-    assert tuples_of(levelled)[:-8] == tuples_of(plain)
-    counted = evidence(levelled, found)
-    assert list(counted.values()) == pytest.approx([1.0] * 3)

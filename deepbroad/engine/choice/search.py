@@ -15,7 +15,7 @@ from deepbroad.engine.choice.fold_fits import FoldFits
 from deepbroad.engine.choice.screening import keep, screen
 from deepbroad.engine.choice.settings import Settings
 from deepbroad.engine.choice.strengths import Tuned, Tuning, first_strengths
-from deepbroad.engine.choice.tables import Candidates, features_of
+from deepbroad.engine.choice.tables import Candidates, features_of, list_keys
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.terms import NONE
@@ -202,11 +202,8 @@ class Search:
         self, tables: LevelledTerms, marks: np.ndarray, with_shifts: LevelledTerms
     ) -> np.ndarray:
         """Return the marks of tables for these and their shifted copies."""
-        def keys(some: LevelledTerms) -> list[tuple[int, ...]]:
-            return [tuple(row) for row in np.column_stack([features_of(some), some.levels]).tolist()]
-
-        known = dict(zip(keys(tables), marks, strict=True))
-        return np.array([known[key] for key in keys(with_shifts)])
+        known = dict(zip(list_keys(tables), marks, strict=True))
+        return np.array([known[key] for key in list_keys(with_shifts)])
 
     def _tune(
         self, new: LevelledTerms, lower: Model | None, order: int, marks: np.ndarray | None = None
@@ -348,7 +345,11 @@ def choose(
     )  # fmt: skip
     model = search.run()
     chosen = np.flatnonzero(model.final)
-    members, strength = model.tables.terms.members[chosen], model.tuned.strength[chosen]
+    candidates = search.candidates
+    tables, strength = candidates.spread(
+        candidates.take(model.tables, chosen), model.tuned.strength[chosen]
+    )
+    members = tables.terms.members
     loss, by_counts = model.tuned.loss, False
     if counts and depth is None and among is None and not search.is_late():
         counted = list_counted(source, rows.source.n_rows)

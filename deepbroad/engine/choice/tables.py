@@ -8,9 +8,9 @@ import numpy as np
 from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
-# Shifts of bins, in quarters of a bin, beside the unshifted ones: of single features, and of
-# interactions, whose cells are many.
-SHIFTS = (1, 2, 3), (2,)
+# Shifts of bins, in quarters of a bin, that the final model has beside the unshifted ones, and those
+# that the search does with: what is good for some is good for all.
+SHIFTS, SEARCHED = (1, 2, 3), (2,)
 
 
 class Candidates:
@@ -31,7 +31,7 @@ class Candidates:
     ) -> None:
         self._resolutions = Resolutions(attributes, cardinalities)
         self._attributes, self._cardinalities = attributes, np.asarray(cardinalities, np.int64)
-        self._rows, self._shifts = rows, SHIFTS if shifted else ((), ())
+        self._rows, self._is_shifted = rows, shifted
 
     @property
     def n_features(self) -> int:
@@ -72,17 +72,30 @@ class Candidates:
             levels.append(np.full(len(members), level))
         return self._unique(np.concatenate(found), np.concatenate(levels))
 
-    def with_shifts(self, tables: LevelledTerms) -> LevelledTerms:
+    def with_shifts(
+        self, tables: LevelledTerms, shifts: Sequence[int] = SEARCHED
+    ) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
-        owners = np.append(self._attributes, NONE)[tables.terms.members]
+        owners = features_of(tables)
         found, levels = [tables.terms.members], [tables.levels]
-        for quarters in self._shifts[tables.terms.members.shape[1] > 1]:
+        for quarters in shifts if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
                 chosen = tables.levels == level
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
                 found.append(columns[owners[chosen]])
                 levels.append(tables.levels[chosen])
         return self._unique(np.concatenate(found), np.concatenate(levels))
+
+    def spread(
+        self, tables: LevelledTerms, strength: np.ndarray
+    ) -> tuple[LevelledTerms, np.ndarray]:
+        """Return tables with all their shifted copies, which share the variance of those given."""
+        spread = self.with_shifts(tables, SHIFTS)
+        variance: dict[tuple[int, ...], float] = {}
+        for key, value in zip(list_keys(tables), strength.tolist(), strict=True):
+            variance[key] = variance.get(key, 0.0) + 1.0 / value
+        shared = np.array([variance[key] for key in list_keys(spread)])
+        return spread, spread.copies / shared
 
     def _unique(self, members: np.ndarray, levels: np.ndarray) -> LevelledTerms:
         """Return tables without repetitions, and without columns of a single value."""
@@ -110,3 +123,8 @@ class Candidates:
 def features_of(tables: LevelledTerms) -> np.ndarray:
     """Return the features of each table, (n_tables, order), filled up with NONE."""
     return np.append(tables.attributes, NONE)[tables.terms.members]
+
+
+def list_keys(tables: LevelledTerms) -> list[tuple[int, ...]]:
+    """Return the features and the level of each table: the same for its shifted copies."""
+    return [tuple(row) for row in np.column_stack([features_of(tables), tables.levels]).tolist()]
