@@ -251,7 +251,7 @@ class TableSketch:
             From the classes and the sample weight of each, the factor of each, or None for ones.
             Those of the ignored classes must be 0, and no others.
         count_levels : callable, optional
-            From the number of rows of weight, how many levels of nested cuts numbers have.
+            From the number of rows (`count_rows`), how many levels of nested cuts numbers have.
         edges : mapping from name to sequence of cut points, optional
             As for `Encoding.fit`.
         """
@@ -264,7 +264,7 @@ class TableSketch:
         if kept[ignored].any() or kept.sum() + len(ignored) != seen.n_classes:
             raise AssertionError("the classes of weight 0 are those that the sketch ignored")
         target = Target(seen, factors)
-        levels = 0 if count_levels is None else count_levels(int(self.classes.rows[kept].sum()))
+        levels = 0 if count_levels is None else count_levels(self.classes.count_rows(factors))
         columns: list[CodeColumn] = []
         for i, column in enumerate(self.columns):
             columns += column.finish(i, target, levels, edges)

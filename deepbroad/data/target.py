@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from deepbroad.data.labels import Labels
+from deepbroad.data.weights import are_whole
 
 
 @dataclass
@@ -21,11 +22,14 @@ class ClassSketch:
         The sample weight of each class.
     rows : int64 array of shape (n_classes,)
         The rows of weight of each class.
+    is_whole : bool
+        Whether all weights are whole numbers.
     """
 
     labels: Labels | None
     totals: np.ndarray
     rows: np.ndarray
+    is_whole: bool = True
 
     @classmethod
     def fit(cls, y: Any, weights: np.ndarray | None) -> tuple["ClassSketch", np.ndarray]:
@@ -36,7 +40,19 @@ class ClassSketch:
         labels, codes = Labels.fit(y, weights)
         totals = np.bincount(codes, weights, labels.n_classes).astype(np.float64)
         seen = codes if counted is None else codes[counted]
-        return cls(labels, totals, np.bincount(seen, minlength=labels.n_classes)), codes
+        rows = np.bincount(seen, minlength=labels.n_classes)
+        return cls(labels, totals, rows, weights is None or are_whole(weights)), codes
+
+    def count_rows(self, factors: np.ndarray | None) -> int:
+        """Return how many rows the weights stand for (`deepbroad.data.weights.count_rows`).
+
+        `factors` (n_classes,) multiply the weights of each class.
+        """
+        if factors is None:
+            factors = np.ones(len(self.totals))
+        if self.is_whole and are_whole(factors):
+            return round(float(self.totals @ factors))
+        return int(self.rows[factors > 0].sum())
 
     def merge(self, other: "ClassSketch") -> tuple[np.ndarray, np.ndarray]:
         """Take in the classes of other rows; return the new codes of the old ones of both."""
@@ -50,6 +66,7 @@ class ClassSketch:
         n_first = len(self.totals)
         self.totals = np.bincount(codes, totals, self.labels.n_classes)
         self.rows = np.bincount(codes, rows, self.labels.n_classes).astype(np.int64)
+        self.is_whole &= other.is_whole
         return codes[:n_first], codes[n_first:]
 
     def codes_of(self, labels: Sequence[Any]) -> np.ndarray:

@@ -29,3 +29,18 @@ def read_weights(sample_weight: Any, n_rows: int, *, is_part: bool = False) -> n
     if not is_part and not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return np.asarray(weights)
+
+
+def are_whole(weights: np.ndarray) -> bool:
+    """Tell whether all weights are whole numbers, which count rows."""
+    return bool((weights == np.round(weights)).all())
+
+
+def count_rows(weights: np.ndarray | None, n_rows: int) -> int:
+    """Return how many rows there are: a row whose whole-number weight is 3 counts as three.
+
+    Other weights have no unit: each row of weight counts as one.
+    """
+    if weights is None:
+        return n_rows
+    return round(float(weights.sum())) if are_whole(weights) else int(np.count_nonzero(weights))

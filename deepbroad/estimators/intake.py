@@ -21,7 +21,7 @@ from deepbroad.data.sketch import SketchRules, TableSketch, number_capacity, ske
 from deepbroad.data.source import Source
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
-from deepbroad.data.weights import read_weights
+from deepbroad.data.weights import count_rows, read_weights
 from deepbroad.engine.cluster_reading import is_cluster, open_cluster
 from deepbroad.estimators.parameters import (
     check_total,
@@ -50,8 +50,8 @@ class Wants:
     categorical_features, class_weight
         As users give them.
     count_levels : callable
-        From the number of rows of weight to the levels of nested bins of numbers, 0 for bins by
-        description length.
+        From the number of rows (`count_rows`) to the levels of nested bins of numbers, 0 for bins
+        by description length.
     limit : float
         Bytes that the fit may take.
     edges : mapping from str to sequence of cut points, or None
@@ -129,9 +129,7 @@ class TableRows(Rows):
             labels.n_classes,
             weights,
             categorical_features=wants.categorical_features,
-            levels=wants.count_levels(
-                table.n_rows if weights is None else int(np.count_nonzero(weights))
-            ),
+            levels=wants.count_levels(count_rows(weights, table.n_rows)),
             edges=wants.edges,
         )
         source = encoding.as_source(columns, codes, weights, labels.n_classes)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from deepbroad.model.resolutions import Resolutions
 from deepbroad.model.strengths import Strengths

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.data.source import ArraySource, Source
+from deepbroad.data.weights import are_whole
 from deepbroad.engine.merging import find_identical, merge_identical
 from deepbroad.kernels.rows import hash_rows
 
@@ -78,7 +79,7 @@ def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.nd
     merged = rows if identical is None else merge_identical(rows, identical)
     weights = np.ones(merged.n_rows) if merged.weights is None else merged.weights
     given = np.ones(1) if rows.weights is None else rows.weights
-    is_whole = bool((given == np.round(given)).all())
+    is_whole = are_whole(given)
     return merged, weights if is_whole else weights / given.mean(), is_whole
 
 
@@ -93,9 +94,7 @@ def key_rows(rows: ArraySource, seed: int) -> np.ndarray:
     return ((x ^ (x >> np.uint64(31))) >> np.uint64(11)) / float(1 << 53)
 
 
-def draw_copies(
-    weights: np.ndarray, keys: np.ndarray, count: int, *, is_whole: bool
-) -> np.ndarray:
+def draw_copies(weights: np.ndarray, keys: np.ndarray, count: int, *, is_whole: bool) -> np.ndarray:
     """Return the weight of each row in a sample of about `count` in weight."""
     share = count / max(float(weights.sum()), 1.0)
     if share >= 1.0:
@@ -106,9 +105,7 @@ def draw_copies(
     return np.floor(expected) + (keys < expected - np.floor(expected))
 
 
-def hold_out(
-    labels: np.ndarray, drawn: np.ndarray, n_folds: int, *, is_whole: bool
-) -> np.ndarray:
+def hold_out(labels: np.ndarray, drawn: np.ndarray, n_folds: int, *, is_whole: bool) -> np.ndarray:
     """Return the weight that each fold holds out of each row, (n_rows, K).
 
     The copies of a class go to one fold after the other. A class of a single row is always trained:

@@ -201,13 +201,13 @@ class FoldFits:
         into = self._split(gradient)
         penalties = np.empty(-(-len(self.reached) // CHUNK))
 
-        def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
-            self._lose(point)
+        def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
+            self._lose(u)
             loss = float(np.einsum("rk,rk->", self.losses, self.rows.trained, dtype=np.float64))
             into[0][:] = self._class_sums()
             self._sum_cells()
             self._run_cells(collect_lanes, self.reached, self._scatter.cells, self.width, into[1])
-            self._run_cells(penalise_lanes, self._split(point)[1], by_cell, into[1], penalties)
+            self._run_cells(penalise_lanes, self._split(u)[1], by_cell, into[1], penalties)
             np.divide(gradient, self._total, out=gradient)
             return (loss + float(penalties.sum())) / self._total, gradient
 

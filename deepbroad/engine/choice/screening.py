@@ -79,9 +79,10 @@ def list_values(
     random, below = np.random.default_rng(seed), np.cumsum(shares, axis=1)
     sets = [np.asarray(labels, np.int64)]
     for _ in range(DRAWS):
-        drawn = (random.random(n_rows)[:, None] > below).sum(axis=1)
+        draws = np.array(random.random(n_rows))
+        drawn = (draws[:, None] > below).sum(axis=1)
         sets.append(np.minimum(drawn, n_classes - 1))
-    residuals = np.repeat(-shares[:, None, :], len(sets), axis=1)
+    residuals: np.ndarray = np.repeat(np.negative(shares)[:, None, :], len(sets), axis=1)
     for place, chosen in enumerate(sets):
         residuals[np.arange(n_rows), place, chosen] += 1.0
     squares = (residuals**2).sum(axis=2) * weights[:, None]
@@ -159,5 +160,3 @@ def keep(shown: np.ndarray, chance: np.ndarray, false_share: float, most: int) -
     kept = np.zeros(len(shown), bool)
     kept[order[: min(count, most)]] = True
     return kept
-
-

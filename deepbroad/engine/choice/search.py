@@ -26,7 +26,7 @@ MOST_CELLS = 1
 # Shares of the variance of all scores that a model without its weakest tables is tried with.
 PRUNED = (0.999, 0.99)
 
-# Takes what is being tried, the best held-out loss so far, and the share of the search that is done.
+# Takes what is being tried, the best held-out loss so far, and the share of the work that is done.
 Progress = Callable[[str, float | None, float], None]
 
 
@@ -253,7 +253,8 @@ class Search:
         held = self.rows.held[:, 0] > 0
         before = best.fits.losses[held, 0], self.rows.held[held, 0].astype(np.float64)
         gain, error = compare_losses(before, found)
-        self._note(int(counted.terms.orders.max()), len(counted.terms), float(np.average(*found)))
+        loss = float(np.average(found[0], weights=found[1]))
+        self._note(int(counted.terms.orders.max()), len(counted.terms), loss)
         taken = gain > max(self.settings.certainty * error, self.settings.gain * best.tuned.loss)
         self.trials[-1] |= {"by_counts": True, "taken": taken}
         return taken

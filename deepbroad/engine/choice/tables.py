@@ -8,8 +8,8 @@ import numpy as np
 from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
-# Shifts of bins, in quarters of a bin, that the final model has beside the unshifted ones, and those
-# that the search does with: what is good for some is good for all.
+# Shifts of bins, in quarters of a bin, that the final model has beside unshifted ones, and those
+# that the search does with: strengths that are good for some are good for all.
 SHIFTS, SEARCHED = (1, 2, 3), (2,)
 
 
@@ -42,9 +42,7 @@ class Candidates:
         """Return how many resolutions numbers have in tables of an order."""
         return choose_levels(self._rows, order)[-1]
 
-    def tuples(
-        self, order: int, most: int, kept: Sequence[tuple[int, ...]]
-    ) -> np.ndarray:
+    def tuples(self, order: int, most: int, kept: Sequence[tuple[int, ...]]) -> np.ndarray:
         """Return tuples of features: all of an order, or extensions of those `kept` one below."""
         most = max(1, most // self.levels(order))
         if comb(self.n_features, order) <= most:
@@ -72,9 +70,7 @@ class Candidates:
             levels.append(np.full(len(members), level))
         return self._unique(np.concatenate(found), np.concatenate(levels))
 
-    def with_shifts(
-        self, tables: LevelledTerms, shifts: Sequence[int] = SEARCHED
-    ) -> LevelledTerms:
+    def with_shifts(self, tables: LevelledTerms, shifts: Sequence[int] = SEARCHED) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
         owners = features_of(tables)
         found, levels = [tables.terms.members], [tables.levels]
