@@ -1,7 +1,6 @@
-"""What a pass costs on this machine: measured once, kept in the user's cache folder.
+"""What a pass costs on this machine, for estimates of time alone: plans go by typical costs.
 
-Plans must not depend on the number of threads, so costs do not either: they are per thread, taken
-with all cores at work.
+Costs are measured once, per thread with all cores at work, and kept in the user's cache folder.
 """
 
 from collections.abc import Callable
@@ -23,10 +22,8 @@ from deepbroad.model.cost import (
     Costs,
 )
 
-# Passes shorter than this are not worth measuring the machine for, nor plans whose pass without
-# fusion would be shorter on one thread.
+# Passes shorter than this are not worth measuring the machine for.
 WORTH_SECONDS = 0.05
-WORTH_PLANNING = 0.2
 # Times that everything is measured, and what takes a few milliseconds, which one neighbour spoils.
 ROUNDS = 3
 SHORT_ROUNDS = 12
@@ -42,17 +39,6 @@ def costs_for(seconds: Callable[[Costs], float]) -> Costs:
     if seconds(TYPICAL) > WORTH_SECONDS:
         return machine_costs()
     return load_costs() or TYPICAL
-
-
-def planning_costs(rows: int, n_terms: int) -> Costs:
-    """Return the costs to choose a plan by.
-
-    A small table always has the typical ones, so that its plan depends on no cache; and no plan
-    depends on the number of threads.
-    """
-    lookups = float(rows) * n_terms
-    large = lookups * float(TYPICAL.lookup(1, 1)) * 1e-9 > WORTH_PLANNING
-    return machine_costs() if large else TYPICAL
 
 
 def machine_costs() -> Costs:

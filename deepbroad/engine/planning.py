@@ -8,12 +8,12 @@ from math import comb
 import numpy as np
 
 from deepbroad.data.source import ArraySource, RowItems, Source
-from deepbroad.engine.calibration import planning_costs
 from deepbroad.engine.compaction import choose_compact
 from deepbroad.engine.sampling import common_codes, mean_sets, sample_codes
 from deepbroad.engine.workload import ITEM_LOOKUP, Workload
 from deepbroad.kernels.threads import Threads
 from deepbroad.kernels.vector import lane_count
+from deepbroad.model.cost import TYPICAL
 from deepbroad.model.groups import (
     MAX_KEYS,
     Group,
@@ -133,16 +133,14 @@ class Planner:
             share = tuples / max(comb(len(owned), order), 1)
             alone = [tuple(own.tolist()) for own in owned]
             some = len(owned) > 1 and share >= LEAST_SHARE
-            groups = self._join(owned, int(order), tuples, largest) if some else alone
+            groups = self._join(owned, int(order), largest) if some else alone
             joined += groups
             apart += groups if share >= MOST_SHARE else alone
         joined, apart = self._split(joined), self._split(apart)
         partitions = [joined] if joined == apart else [joined, apart]
         return [self._grouped(partition) for partition in partitions]
 
-    def _join(
-        self, owned: list[np.ndarray], order: int, tuples: int, largest: int
-    ) -> list[tuple[int, ...]]:
+    def _join(self, owned: list[np.ndarray], order: int, largest: int) -> list[tuple[int, ...]]:
         """Return groups of attributes, given their columns, whose deepest tuples are of one order.
 
         The cost by which they are joined supposes that all tuples exist.
@@ -154,7 +152,7 @@ class Planner:
             depth=order,
             rows=self._rows,
             width=lane_count(self.source.n_classes - 1),
-            costs=planning_costs(self.source.n_rows, tuples),
+            costs=TYPICAL,
             keys=np.array([np.prod(self.terms.cardinalities[own] + 1.0) for own in owned]),
             largest=largest,
         )
@@ -205,10 +203,9 @@ class Planner:
         """Return the first of the plans whose passes take the least time."""
         if len(plans) == 1:
             return plans[0]
-        costs = planning_costs(self.source.n_rows, len(self._dense))
-        # For one thread, so that the plan is the same for any number of them.
+        # At typical costs for one thread, so that the plan is the same everywhere.
         works = [Workload.of(self.source, plan, solved=False) for plan in plans]
-        seconds = [replace(work, rows=self._rows).seconds(costs, 1) for work in works]
+        seconds = [replace(work, rows=self._rows).seconds(TYPICAL, 1) for work in works]
         return plans[seconds.index(min(seconds))]
 
     def _grouped(self, partition: list[tuple[int, ...]]) -> Plan:

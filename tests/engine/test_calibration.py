@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deepbroad.engine import calibration, cost_cache
-from deepbroad.engine.calibration import costs_for, least, machine_costs, planning_costs
+from deepbroad.engine.calibration import costs_for, least, machine_costs
 from deepbroad.engine.cost_cache import cache_folder, load_costs, machine_key, store_costs
 from deepbroad.engine.estimate import estimate_fit
 from deepbroad.engine.planning import Planner
@@ -130,13 +130,6 @@ def test_short_passes_never_measure_but_use_what_is_known(folder, measurements):
     assert costs_for(lambda costs: 0.01) == TYPICAL
     assert costs_for(lambda costs: 0.1) == MEASURED
     assert costs_for(lambda costs: 0.01) == MEASURED
-    assert len(measurements) == 1
-
-
-def test_small_tables_are_planned_by_typical_costs_whatever_the_cache_holds(folder, measurements):
-    assert planning_costs(10_000, 45) == TYPICAL
-    assert planning_costs(500_000, 1378) == MEASURED
-    assert planning_costs(10_000, 45) == TYPICAL
     assert len(measurements) == 1
 
 
