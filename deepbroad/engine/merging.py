@@ -10,7 +10,8 @@ from deepbroad.kernels.threads import Threads
 
 # Rows of unequal weights cost a little more each; merging fewer than this share would not pay.
 WORTH = 0.25
-# Fewer rows take no time anyway.
+# Fewer rows take no time anyway: they are merged in any case, and sorted, so that neither their
+# order nor their repetition changes a bit of a model.
 MIN_ROWS = 8192
 
 
@@ -25,12 +26,39 @@ def merge_rows(source: ArraySource) -> ArraySource:
     Many rows in files stay as they are: finding those that are identical takes memory for each.
     """
     n_rows = source.n_rows
-    if n_rows < MIN_ROWS or not (source.resident or n_rows < 2 * SPAN_ROWS):
+    if n_rows < MIN_ROWS:
+        return sort_rows(source)
+    if not (source.resident or n_rows < 2 * SPAN_ROWS):
         return source
     identical = find_identical(source)
     if identical is None or len(identical.first) > (1 - WORTH) * n_rows:
         return source
     return merge_identical(source, identical)
+
+
+def sort_rows(source: ArraySource) -> ArraySource:
+    """Return the distinct rows that have weight, in an order that only their content decides.
+
+    Many rows in files stay as they are.
+    """
+    if not (source.resident or source.n_rows < 2 * SPAN_ROWS):
+        return source
+    weighted = source if source.n_weighted == source.n_rows else source.take(source.rows_of_weight)
+    identical = find_identical(weighted)
+    merged = weighted if identical is None else merge_identical(weighted, identical)
+    hashes = np.empty(merged.n_rows, np.uint64)
+    hash_rows(merged.codes, merged.labels, hashes)
+    order = np.argsort(hashes, kind="stable")
+    weights = None if merged.weights is None else merged.weights[order]
+    return ArraySource(
+        np.take(merged.codes, order, axis=1),
+        merged.labels[order],
+        n_classes=source.n_classes,
+        cardinalities=source.cardinalities,
+        weights=None if weights is None or (weights == 1.0).all() else weights,
+        n_given=source.n_given,
+        attributes=source.attributes,
+    )
 
 
 class Identical(NamedTuple):

@@ -11,6 +11,7 @@ from deepbroad.engine.ascent import fit_by_dual
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
 from deepbroad.engine.dual import RowDual, plan_dual
 from deepbroad.engine.journal import NO_JOURNAL, Journal
+from deepbroad.engine.merging import sort_rows
 from deepbroad.engine.passes import EXACT_TOL, LossPass, PassDesign, add_counts, count_cells
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
@@ -23,6 +24,8 @@ from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import SGD, DualFirst, Solution, Solver
 from deepbroad.solvers.solver import Callback
 
+# Look-ups that an iteration of L-BFGS takes for each parameter beside its pass, about.
+PARAMETER_LOOKUPS = 20
 # Cells whose probabilities are computed at a time: what that takes stays in the cache.
 CHUNK = 1 << 16
 
@@ -195,7 +198,8 @@ class Training:
         """
         if isinstance(solver, DualFirst):
             # A dual has no point to start from.
-            if warm is None and loss is LOG_LOSS and not journal.is_at(loss):
+            is_new = warm is None and loss is LOG_LOSS and not journal.is_at(loss)
+            if is_new and self._favours_dual():
                 found, is_end = self._by_dual(family, solver, callbacks, journal)
                 if found is not None and is_end:
                     return found
@@ -250,6 +254,15 @@ class Training:
             return objective.point_of(warm.class_scores, warm.scores[self.reached])
         return objective.lower_start if is_free else objective.start
 
+    def _favours_dual(self) -> bool:
+        """Tell by counts whether sweeps row by row take less time than passes by fused tables.
+
+        A sweep looks up every term; a pass looks up fused tables, and then moves parameters.
+        """
+        parameters = len(self.reached) * self.source.n_classes
+        spared = len(self.plan.terms) - self.plan.n_tables
+        return self.source.n_rows * spared <= PARAMETER_LOOKUPS * parameters
+
     def _by_dual(
         self, family: Family, solver: DualFirst, callbacks: Sequence[Callback], journal: Journal
     ) -> tuple[tuple[ScoreTables, Solution] | None, bool]:
@@ -294,11 +307,13 @@ class Training:
         penalised = family.by_score or not family.generative
         if not penalised or self.min_count > 1:
             return None
-        way = plan_dual(source, plan, design.scale.size, self.dtype, room)
         counted = plan.terms.values_of(plan.terms.spaces, self.reached) > 1
-        if way is None or not design.scale[counted].all():
+        if not design.scale[counted].all():
             return None
-        return RowDual(source, plan, self.reached, design, way, self.threads)
+        # Steps are taken row by row: neither order nor repetition of rows is to change them.
+        source = sort_rows(source)
+        way = plan_dual(source, plan, design.scale.size, self.dtype, room)
+        return None if way is None else RowDual(source, plan, self.reached, design, way, self.threads)
 
     def scored(self, family: Family, class_scores: np.ndarray, scores: np.ndarray) -> ScoreTables:
         """Return the model with given scores of the cells that rows reach; the others are fixed."""

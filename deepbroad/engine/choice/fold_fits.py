@@ -37,8 +37,9 @@ FLOAT = np.dtype(np.float32)
 ABSENT = 1e9
 # Steps of conjugate gradients: the traces that they are for need no more digits.
 STEPS = 6
-# Rows from which a pass is shared out to threads.
+# Rows, and scores of cells, from which work is shared out to threads.
 WORTH_THREADS = 4096
+WORTH_CELLS = 1 << 17
 
 
 class Traces(NamedTuple):
@@ -105,7 +106,8 @@ class FoldFits:
         self._weights = cells[self.reached, 0] / self.n_folds
         self._bounds = np.searchsorted(self.reached, self.terms.offsets)
         self._table_of = np.repeat(np.arange(len(self.terms)), np.diff(self._bounds))
-        self._cell_ranges = split_range(len(self.reached), self.threads.count, CHUNK)
+        parts = self.threads.count if len(self.reached) * self.n_lanes >= WORTH_CELLS else 1
+        self._cell_ranges = split_range(len(self.reached), parts, CHUNK)
         self._total = float(self.rows.trained.sum()) / self.n_folds
 
     def _start(self) -> np.ndarray:

@@ -228,7 +228,7 @@ class Search:
             fits.carry(lower.fits)
         scaled = tables.terms.orders == order
         tuning = Tuning(fits, tables, self.settings, self._draws, self.is_late)
-        tuned = tuning.run(strength, scaled)
+        tuned = tuning.run(strength, scaled, inf if lower is None else lower.tuned.loss)
         self._note(order, len(new.terms), tuned.loss)
         return Model(tables, present, final, fits, tuned)
 

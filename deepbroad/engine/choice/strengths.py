@@ -69,9 +69,14 @@ class Tuning:
         kinds = np.column_stack([tables.terms.orders, tables.levels])
         self._group = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
 
-    def run(self, strength: np.ndarray, scaled: np.ndarray) -> Tuned:
-        """Return the best strengths found; first only those of `scaled` tables are searched."""
+    def run(self, strength: np.ndarray, scaled: np.ndarray, known: float) -> Tuned:
+        """Return the best strengths found; first only those of `scaled` tables are searched.
+
+        The search ends there if that gains nothing over the `known` loss of a model without them.
+        """
         best = self._scale(strength, scaled)
+        if best.loss > known * (1.0 - self._settings.gain):
+            return best
         every, factor = np.ones(len(strength), bool), 1.0
         for _ in range(self._settings.rounds):
             if self._is_late():
