@@ -1,5 +1,6 @@
 """A batch of rows on its way into a stream: checked, and coded together with those before."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,13 @@ from deepbroad.data.encoding_union import encode_more, unite_labels
 from deepbroad.data.labels import Labels
 from deepbroad.data.names import list_names, suggest
 from deepbroad.data.table import Table
-from deepbroad.data.weights import read_weights
+from deepbroad.data.weights import count_rows, read_weights
 from deepbroad.engine.stream import Batch, Stream
 from deepbroad.estimators.parameters import check_total, weigh_classes
 
 
 class Given(NamedTuple):
-    """A batch as users give it; `levels` or `edges` cut the numbers of a first one."""
+    """A batch as users give it; `count_levels` or `edges` cut the numbers of a first."""
 
     table: Table
     y: Any
@@ -24,7 +25,7 @@ class Given(NamedTuple):
     sample_weight: Any
     class_weight: Any
     categorical_features: Any
-    levels: int
+    count_levels: Callable[[int], int]
     edges: Edges | None = None
 
 
@@ -62,7 +63,7 @@ def read_batch(given: Given, stream: Stream | None) -> tuple[Batch, bool] | None
             labels.n_classes,
             weights,
             categorical_features=given.categorical_features,
-            levels=given.levels,
+            levels=given.count_levels(count_rows(weights, table.n_rows)),
             edges=given.edges,
         )
     else:

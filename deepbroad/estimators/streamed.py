@@ -190,7 +190,7 @@ class StreamedClassifier(TableClassifier):
             sample_weight,
             self.class_weight,
             self.categorical_features,
-            self._count_levels(table.n_rows),
+            self._count_levels,
             self._given_edges(table.names),
         )
         return read_batch(given, stream)

@@ -23,6 +23,7 @@ from deepbroad.data.sketch import (
 )
 from deepbroad.data.table import read_table
 from deepbroad.data.target import Target
+from deepbroad.data.weights import count_rows
 from deepbroad.kernels.threads import Threads
 from tests.data.test_number_sketch import merge_all
 from tests.data.typed_tables import cases
@@ -119,7 +120,7 @@ def _codes_and_weights(case):
 
 def _rows_of_weight(case):
     *_, weights = case.in_memory()
-    return len(case.table) if weights is None else int(np.count_nonzero(weights))
+    return count_rows(weights, len(case.table))
 
 
 @given(cases(min_rows=4))

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from deepbroad.data.weights import read_weights
+from deepbroad.data.weights import count_rows, read_weights
 
 
 def test_no_weights_are_none():
@@ -37,3 +37,11 @@ def test_weights_are_floats_one_per_row(given):
 def test_wrong_weights_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         read_weights(given, 3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rows"),
+    [(None, 4), ([1, 1, 1, 1], 4), ([3, 0, 1, 0], 4), ([0.5, 0, 7, 2], 3), ([2, 2, 2, 2], 8)],
+)
+def test_whole_weights_count_rows(weights, rows):
+    assert count_rows(None if weights is None else np.array(weights, float), 4) == rows

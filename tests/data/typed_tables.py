@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from deepbroad.data.encoding import Encoding
 from deepbroad.data.labels import Labels
 from deepbroad.data.table import read_table
+from deepbroad.data.weights import count_rows
 from deepbroad.estimators.parameters import class_factors, ignored_classes, weigh_classes
 
 DAY = datetime.date(2020, 2, 28)
@@ -73,7 +74,7 @@ class Case(NamedTuple):
         weights = weigh_classes(self.class_weight, labels, codes, weights)
         if weights is not None and not weights.all():
             labels, codes = Labels.fit(y, weights)
-        rows = len(codes) if weights is None else int(np.count_nonzero(weights))
+        rows = count_rows(weights, len(codes))
         encoding, columns = Encoding.fit(
             read_table(self.table.select(self.names)),
             codes,
