@@ -85,11 +85,25 @@ def test_few_identical_rows_are_left_as_they_are():
     assert merge_rows(source).n_rows == 75
 
 
-def test_few_rows_are_left_as_they_are(monkeypatch):
-    monkeypatch.setattr(merging, "MIN_ROWS", 201)
-    source = repeated_rows(rows=200)
-    assert merge_rows(source) is source
-    assert merge_rows(repeated_rows(rows=201)).n_rows < 201
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_rows_are_merged_and_sorted_by_what_they_are(monkeypatch, weighted):
+    monkeypatch.setattr(merging, "MIN_ROWS", 10**9)
+    source = repeated_rows(distinct=150, rows=200, weighted=weighted)
+    merged = merge_rows(source)
+    assert weigh_rows(merged) == +weigh_rows(source)
+    assert merged.n_rows == len(weigh_rows(merged))
+    assert merged.n_given == 200
+    for other in (source.take(np.random.default_rng(0).permutation(200)), merged):
+        again = merge_rows(other)
+        for name in ("codes", "labels", "weights"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(merged, name))
+
+
+def test_few_rows_that_all_differ_have_no_weights(monkeypatch):
+    monkeypatch.setattr(merging, "MIN_ROWS", 10**9)
+    codes = np.arange(100)[None, :].astype(np.uint8)
+    source = ArraySource(codes, np.zeros(100, int), 2, np.array([100]))
+    assert merge_rows(source).weights is None
 
 
 def hash_alike(codes, labels, hashes):
@@ -137,9 +151,9 @@ def test_merging_changes_no_probability(monkeypatch, model, weighted):
     X, y, weights = table()
     weights = weights if weighted else None
     found = []
-    for least, rows in ((MIN_ROWS, 1000), (10**9, len(X))):
-        monkeypatch.setattr(merging, "MIN_ROWS", least)
-        assert (model.estimate(X, y, weights).rows < rows) == (least == MIN_ROWS)
+    for worth, rows in ((WORTH, 1000), (1.0, len(X))):
+        monkeypatch.setattr(merging, "WORTH", worth)
+        assert (model.estimate(X, y, weights).rows < rows) == (worth < 1.0)
         found.append(model.fit(X, y, weights).predict_proba(X))
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
     assert np.ptp(found[0]) > 0.5
