@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 
 from deepbroad import DBLClassifier
-from deepbroad.engine import automatic, depth_search, validation
+from deepbroad.engine.choice import search
+from deepbroad.estimators import chosen_terms
 from tests.estimators.tables import categorical_table, small_table
-
-
-@pytest.fixture(autouse=True)
-def _two_folds(monkeypatch):
-    """Few folds, so that tests take little time."""
-    monkeypatch.setattr(validation, "FOLDS", ((10_000, 2, 1),))
-    monkeypatch.setattr(depth_search, "MOST_TRIALS", (5, 6, 3))
 
 
 def wide_table():
@@ -21,13 +15,21 @@ def wide_table():
     return rng.normal(size=(60, 80)), rng.integers(2, size=60)
 
 
-def test_a_limit_of_time_is_reported():
+def test_a_limit_of_time_that_ends_the_choice_is_warned_of():
     X, y = small_table()
-    with pytest.warns(UserWarning, match=r"after 1 trial, and n=2 had no time"):
+    with pytest.warns(UserWarning, match=r"time_limit=1e-09 ended the automatic choice early"):
         model = DBLClassifier(time_limit=1e-9).fit(X, y)
     assert model.selection_["n"] == 1
-    assert model.selection_["skipped"] == {"2": "time"}
+    assert not model.selection_["complete"]
+    assert len(model.selection_["warnings"]) == 1
     assert len(model.selection_["trials"]) == 1
+
+
+def test_a_limit_of_time_that_suffices_changes_nothing():
+    X, y = small_table()
+    limited, free = (DBLClassifier(time_limit=limit).fit(X, y) for limit in (3600.0, None))
+    assert limited.selection_ == free.selection_
+    np.testing.assert_array_equal(limited.predict_proba(X), free.predict_proba(X))
 
 
 def test_ctrl_c_ends_a_choice(monkeypatch):
@@ -35,37 +37,20 @@ def test_ctrl_c_ends_a_choice(monkeypatch):
         raise KeyboardInterrupt
 
     X, y = categorical_table(60, a=3)
-    monkeypatch.setattr("deepbroad.engine.passes.LossPass.__call__", interrupt)
+    monkeypatch.setattr(search, "FoldFits", interrupt)
     with pytest.raises(KeyboardInterrupt):
         DBLClassifier().fit(X, y)
 
 
-def test_a_limit_of_memory_is_reported(monkeypatch):
-    monkeypatch.setattr(automatic, "SHORTLISTS", ())
-    X, y = wide_table()
-    model = DBLClassifier(memory_limit="2MB").fit(X, y)
-    assert model.selection_["n"] == 1
-    assert model.selection_["skipped"] == {"2": "memory", "3": "memory"}
+def test_a_thorough_choice_looks_at_more():
+    X, y = small_table(400)
+    fast, thorough = (DBLClassifier(effort=effort).fit(X, y) for effort in ("fast", "thorough"))
+    assert thorough.selection_["folds"] > fast.selection_["folds"]
+    assert thorough.score(X, y) > 0.9
 
 
-def test_where_memory_forbids_all_pairs_the_most_telling_ones_are_tried(monkeypatch):
-    monkeypatch.setattr(automatic, "SHORTLIST_ROWS", (299, 299))
-    X = np.random.default_rng(0).normal(size=(300, 40))
-    y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
-    model = DBLClassifier(memory_limit="8MB").fit(X, y)
-    shortlisted = model.selection_["shortlisted"]
-    assert model.selection_["n"] == 2
-    assert 0 < shortlisted["2"] <= 2 * X.shape[1]
-    pairs = [term for term in model.terms_ if len(term) == 2]
-    assert len(pairs) == shortlisted["2"]
-    assert ("x0", "x1") in pairs
-
-
-@pytest.mark.parametrize("parameters", [{"n": 2}, {"n": 2, "alpha": [1.0, 9.0]}])
-def test_a_given_depth_that_does_not_fit_is_refused_before_anything_is_tried(
-    parameters, monkeypatch
-):
-    monkeypatch.setattr(depth_search, "Validation", None)
+@pytest.mark.parametrize("parameters", [{"n": 2, "alpha": [1.0, 9.0]}])
+def test_a_given_depth_that_does_not_fit_is_refused(parameters):
     X, y = wide_table()
     with pytest.raises(MemoryError, match=r"This fit needs about .* memory_limit allows 2"):
         DBLClassifier(**parameters, memory_limit="2MB").fit(X, y)
@@ -74,10 +59,16 @@ def test_a_given_depth_that_does_not_fit_is_refused_before_anything_is_tried(
 def test_tuples_too_many_to_list_are_refused_or_not_begun():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(8, 800)), np.arange(8) % 2
-    for model in (DBLClassifier(n=3), DBLClassifier(n=3, alpha=[1.0, 1.0, 1.0])):
-        with pytest.raises(MemoryError, match="Tuples of up to n=3 attributes"):
-            model.fit(X, y)
+    model = DBLClassifier(n=3, alpha=[1.0, 1.0, 1.0])
+    with pytest.raises(MemoryError, match="Tuples of up to n=3 attributes"):
+        model.fit(X, y)
+    for model in (model, DBLClassifier(n=3)):
         with pytest.raises(MemoryError, match="Tuples of up to n=3 attributes"):
             model.estimate(X, y)
     # The automatic choice would take pairs at most.
     assert DBLClassifier().estimate(X[:, :140], y).terms < 50_000
+
+
+def test_a_choice_is_not_made_for_an_estimate(monkeypatch):
+    monkeypatch.setattr(chosen_terms, "choose", pytest.fail)
+    assert DBLClassifier().estimate(*small_table()).terms > 0
