@@ -34,6 +34,8 @@ MAX_HASHED = 20_000_000
 # Shares that a model has of all tuples of some columns: with less than the first, columns are never
 # joined; with less than the second, the plans in which they are and are not are compared.
 LEAST_SHARE, MOST_SHARE = 0.05, 0.5
+# Tables up to which a look-up for each is looked at as a plan.
+MOST_SINGLE = 5_000
 # Where building tables takes more room than they have, groups of so many times fewer joint values
 # are tried, down to the least; up to so many items of room are never too much.
 SMALLER, LEAST_GROUP, SMALL_ROOM = 4, 4, 1 << 20
@@ -196,8 +198,11 @@ class Planner:
         items = self.items()
         if items is not None and len(self._used) > MAX_COLUMNS:
             return items  # so many columns are not fused
-        fused = self.fused()
-        return fused if items is None else self._fastest([fused, items])
+        plans = [self.fused(), *([] if items is None else [items])]
+        if len(self._dense) <= MOST_SINGLE:
+            # Chosen tables of deep tuples may share so little that fusing them costs more.
+            plans.append(self.single())
+        return self._fastest(plans)
 
     def _fastest(self, plans: list[Plan]) -> Plan:
         """Return the first of the plans whose passes take the least time."""
