@@ -8,14 +8,9 @@ import pytest
 
 import deepbroad
 from deepbroad import DBLClassifier
-from deepbroad.engine import automatic, depth_search, evidence_trial
+from deepbroad.engine.choice import counting, search
 
 ROWS = 4_000
-
-
-@pytest.fixture(autouse=True)
-def _few_trials(monkeypatch):
-    monkeypatch.setattr(depth_search, "MOST_TRIALS", (2, 2, 2))
 
 
 def draw_table(rows=ROWS, seed=0):
@@ -38,17 +33,17 @@ def log_loss(model, X, y):
 
 @pytest.fixture(scope="module")
 def model():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_search, "MOST_TRIALS", (2, 2, 2))
-        return DBLClassifier(n_jobs=1).fit(*draw_table())
+    return DBLClassifier(n_jobs=1).fit(*draw_table())
 
 
 def test_counts_are_taken_where_rows_share_few_joint_values(model, monkeypatch):
     assert model.selection_["by_counts"]
+    assert model.recipe_.by_counts
     assert model.selection_["n"] == 3
     assert model.selection_["trials"][-1]["by_counts"]
-    assert not any(trial["by_counts"] for trial in model.selection_["trials"][:-1])
-    monkeypatch.setattr(automatic, "is_sparse", lambda *_: False)
+    assert model.selection_["loss"] == model.selection_["trials"][-1]["loss"]
+    assert not any("by_counts" in trial for trial in model.selection_["trials"][:-1])
+    monkeypatch.setattr(counting, "SPARSE", 1.1)
     learned = DBLClassifier(n_jobs=1).fit(*draw_table())
     assert not learned.selection_["by_counts"]
     new = draw_table(seed=1)
@@ -56,9 +51,10 @@ def test_counts_are_taken_where_rows_share_few_joint_values(model, monkeypatch):
 
 
 def test_counts_that_do_no_better_are_tried_and_left(monkeypatch):
-    monkeypatch.setattr(automatic, "WORTH_COUNTING", 0.9)
+    monkeypatch.setattr(search, "compare_losses", lambda *_: (0.0, 0.0))
     chosen = DBLClassifier(n_jobs=1).fit(*draw_table()).selection_
     assert chosen["trials"][-1]["by_counts"]
+    assert not chosen["trials"][-1]["taken"]
     assert not chosen["by_counts"]
 
 
@@ -105,26 +101,21 @@ def test_threads_do_not_change_the_model(model):
         {"solver": "lbfgs"},
         {"shrink_to": "generative"},
         {"warm_start": True},
-        {"min_count": 2},
         {"class_weight": "balanced"},
         {"terms": [("person", "door")], "n": 2},
         {"n": 1},
     ],
 )
 def test_what_is_asked_for_otherwise_is_learned(settings, monkeypatch):
-    monkeypatch.setattr(automatic, "try_evidence", pytest.fail)
-    model = DBLClassifier(n_jobs=1, max_iter=3, time_limit=2.0, **settings)
+    monkeypatch.setattr(search, "held_losses_by_counts", pytest.fail)
+    model = DBLClassifier(n_jobs=1, max_iter=3, **settings)
     model.fit(*draw_table())
     assert not model.selection_["by_counts"]
 
 
-def test_small_tables_and_batches_are_learned(monkeypatch):
-    monkeypatch.setattr(evidence_trial, "SPARSE", 0.0)
-    monkeypatch.setattr(automatic, "try_evidence", pytest.fail)
-    X, y = draw_table()
-    few = automatic.CERTAIN_ROWS
-    assert not DBLClassifier(n_jobs=1).fit(X[:few], y[:few]).selection_["by_counts"]
-    assert not DBLClassifier(n_jobs=1).partial_fit(X, y).selection_["by_counts"]
+def test_batches_are_learned(monkeypatch):
+    monkeypatch.setattr(search, "held_losses_by_counts", pytest.fail)
+    assert not DBLClassifier(n_jobs=1).partial_fit(*draw_table()).selection_["by_counts"]
 
 
 def test_a_fit_goes_on_from_the_choice_of_a_checkpoint(tmp_path, model):
