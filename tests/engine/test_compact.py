@@ -101,7 +101,7 @@ def test_terms_of_many_joint_values_become_compact():
 def test_a_plan_mixes_fused_and_compact_tables(monkeypatch):
     monkeypatch.setattr(compaction, "SMALL_TABLE", 8)
     problem = draw_problem(1, a=5, rows=5, largest=6)
-    plan = Planner(problem.source(), Terms.of_order(2, problem.cardinalities)).cheapest()
+    plan = Planner(problem.source(), Terms.of_order(2, problem.cardinalities)).fused()
     assert 0 < plan.terms.is_compact.sum() < len(plan.terms)
     assert plan.n_tables < len(plan.terms)
     assert plan.terms.n_cells < plan.terms.spaces.sum()

@@ -15,8 +15,10 @@ from deepbroad.kernels.rows import hash_rows
 
 # More rows of a source that is not in memory are drawn than looked at: identical ones are merged.
 SPARE = 2
-# Scores of all folds that a row has together at most: more make passes slow.
+# Scores of all folds that a row has together at most, and scores of all rows: more make passes
+# slow. Many classes have fewer folds, and fewer rows.
 MOST_LANES = 32
+MOST_SCORES = 250_000
 
 
 class DealtRows(NamedTuple):
@@ -50,6 +52,7 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
 
     The fewer rows there are, the more folds, from 2 up to `most_folds`.
     """
+    count = min(count, MOST_SCORES // (2 * (source.n_classes - 1)))
     merged, weights, is_whole = merge_all(source, count, seed)
     keys = key_rows(merged, seed)
     drawn = draw_copies(weights, keys, count, is_whole=is_whole)
