@@ -27,7 +27,7 @@ def merge_rows(source: ArraySource) -> ArraySource:
     """
     n_rows = source.n_rows
     if n_rows < MIN_ROWS:
-        return sort_rows(source)
+        return sort_rows(source) if source.resident else source
     if not (source.resident or n_rows < 2 * SPAN_ROWS):
         return source
     identical = find_identical(source)

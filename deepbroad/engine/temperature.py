@@ -214,8 +214,6 @@ def count_repeats(source: ArraySource) -> np.ndarray:
     count = (weights > 0).astype(np.int64)
     if source.n_given == source.n_rows:
         return count
-    if (weights == np.rint(weights)).all():
-        return weights.astype(np.int64)
     for c in range(source.n_classes):
         rows = np.flatnonzero((labels == c) & (weights > 0))
         unit = find_unit(weights[rows])

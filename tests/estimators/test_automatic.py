@@ -288,15 +288,6 @@ def test_a_row_of_a_weight_is_that_many_rows(weights):
     np.testing.assert_array_equal(by_weight.predict_proba(X), by_rows.predict_proba(X))
 
 
-def test_the_unit_of_fractional_weights_does_not_matter():
-    X, y = small_table(90)
-    weights = np.random.default_rng(0).uniform(0.1, 3.0, 90)
-    models = [DBLClassifier().fit(X, y, factor * weights) for factor in (1.0, 64.0)]
-    assert [(t.features, t.resolutions) for t in models[0].recipe_.tables] == [
-        (t.features, t.resolutions) for t in models[1].recipe_.tables
-    ]
-
-
 def test_the_order_of_rows_does_not_matter():
     X, y = small_table(150)
     order = np.random.default_rng(0).permutation(150)

@@ -14,7 +14,7 @@ def test_the_depth_of_exact_orders_is_the_best_of_all_that_are_tried(depth):
     y = (rng.random(800) < np.where(high.sum(axis=1) % 2, 0.9, 0.1)).astype(int)
     model = DBLClassifier(orders="exact").fit(X, y)
     assert model.selection_["n"] == depth
-    assert {trial["n"] for trial in model.selection_["trials"]} >= {1, 2}
+    assert {trial["order"] for trial in model.selection_["trials"]} >= {1, 2}
     assert set(map(len, model.terms_)) == {depth}
     given = [DBLClassifier(n=n, orders="exact").fit(X, y).selection_["loss"] for n in (1, 2, 3)]
     assert model.selection_["loss"] == pytest.approx(min(given), rel=1e-3)

@@ -60,11 +60,11 @@ def test_tables_are_named_by_attributes_values_and_classes():
 
 
 def test_names_keep_the_order_of_the_table_whatever_columns_are_fused():
-    X, y = categorical_table(3000, a=5)
-    X["c4"] = X["c3"] = X["c0"]  # joined into one group, since one tells the others
+    X, y = categorical_table(3000, a=12)
+    X["c11"] = X["c10"] = X["c0"]  # joined into one group, since one tells the others
     model = AnJEClassifier(n=2).fit(X, y)
     order = np.concatenate([group.columns for group in model._scorer.model.plan.groups])
-    assert order.tolist() != [0, 1, 2, 3, 4], "the planner was to reorder columns"
+    assert order.tolist() != list(range(12)), "the planner was to reorder columns"
     assert list(model.tables_) == list(combinations(X.columns, 2))
     scores = add_up(model, X[:50])
     expected = model.decision_function(X[:50])
