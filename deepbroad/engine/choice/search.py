@@ -23,6 +23,8 @@ from deepbroad.solvers import LBFGS
 
 # Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
 MOST_CELLS = 1
+# Scores that one instruction adds.
+VECTOR = 16
 # Shares of the variance of all scores that a model without its weakest tables is tried with.
 PRUNED = (0.999, 0.99)
 
@@ -181,8 +183,10 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, Sequence[tuple[int, ...]]]:
         """Return which tables each fold has, which all rows will have, and the best tuples."""
         settings, features = self.settings, features_of(tables)
+        # Rows of many scores take as much longer as they have vectors of them.
+        vectors = max(1.0, best.fits.n_lanes / VECTOR)
         copies = 2 if settings.shifted else 1
-        work = float(self.rows.source.n_rows) * len(tables.terms) * copies
+        work = float(self.rows.source.n_rows) * len(tables.terms) * copies * vectors
         if self.among is not None or work <= settings.unscreened:
             every = np.ones(len(features), bool)
             present = np.ones((len(features), self.rows.n_folds), bool)
