@@ -2,6 +2,9 @@
 
 Parameters belong to the cells that training rows reach, one per class; cells carry scores relative
 to class 0 (see `softmax`), padded to the vector width.
+
+No loop both sums and writes: LLVM vectorises such a loop only where the arrays are seen not to
+overlap, which depends on where they lie in memory, and with it the rounding of the sum.
 """
 
 import numpy as np
@@ -31,10 +34,10 @@ def collect_cells(first, last, reached, scale, cells, gradient, width):
         base = np.int64(reached[i]) * width
         zero = 0.0
         for c in range(1, n_classes):
-            value = np.float64(cells[base + c - 1])
-            gradient[i, c] = scale[i, c] * value
-            zero -= value
+            zero -= np.float64(cells[base + c - 1])
         gradient[i, 0] = scale[i, 0] * zero
+        for c in range(1, n_classes):
+            gradient[i, c] = scale[i, c] * np.float64(cells[base + c - 1])
 
 
 @jit
@@ -49,7 +52,8 @@ def penalise_cells(first, last, parameters, target, strength, total, gradient, p
         for i in range(low, min(low + CHUNK, last)):
             for c in range(parameters.shape[1]):
                 pull = parameters[i, c] - target[i, c]
-                push = strength[i, c] * pull
-                penalty += push * pull
+                penalty += strength[i, c] * pull * pull
+            for c in range(parameters.shape[1]):
+                push = strength[i, c] * (parameters[i, c] - target[i, c])
                 gradient[i, c] = (gradient[i, c] + push) / total
         penalties[low // CHUNK] = 0.5 * penalty

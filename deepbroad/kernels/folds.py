@@ -39,10 +39,11 @@ def lose_rows(values, first, last, width, labels, trained, shares, losses):
             for c in range(n_scores):
                 largest = max(largest, values[at + c])
             total = np.exp(-largest)
+            # A loop that both sums and writes would round by where its arrays lie in memory.
             for c in range(n_scores):
-                power = np.exp(values[at + c] - largest)
-                shares[r, lane + c] = power
-                total += power
+                shares[r, lane + c] = np.exp(values[at + c] - largest)
+            for c in range(n_scores):
+                total += shares[r, lane + c]
             own = values[at + label - 1] if label > 0 else np.float32(0.0)
             losses[r, k] = np.log(np.float64(total)) + np.float64(largest - own)
             weight = trained[r, k]
@@ -100,7 +101,7 @@ def penalise_lanes(first, last, lanes, strength, gradient, penalties):
                     whole += lanes[i, lane + c]
                 whole /= n_scores + 1
                 for c in range(n_scores):
-                    push = strength[i, k] * (lanes[i, lane + c] - whole)
-                    penalty += push * lanes[i, lane + c]
-                    gradient[i, lane + c] += push
+                    penalty += strength[i, k] * (lanes[i, lane + c] - whole) * lanes[i, lane + c]
+                for c in range(n_scores):
+                    gradient[i, lane + c] += strength[i, k] * (lanes[i, lane + c] - whole)
         penalties[low // CHUNK] = 0.5 * penalty
