@@ -26,13 +26,11 @@ class DBLClassifier(ChosenTerms):
     ----------
     n : int or "auto", default="auto"
         Depth: how many attributes a tuple joins. 1 is a weighted naive Bayes (WANBIA-C). "auto"
-        takes the one of 1, 2 and 3 that does best on held-out rows, within the limits of time and
-        memory; 3 is left out where 2 gains less than 5 % over 1 and a glance at 3 no more. Tilings
-        (see Notes) are tried by "auto" alone.
+        chooses it by validation folds, up to 3 (4 with ``effort="thorough"``).
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty, on the scale of the sum over rows. A number for all cells, or one
-        for each order from 1 to n. "auto" finds strengths that do well on held-out rows: of each
-        order, of each resolution of numbers, and of each table by what it tells (`selection_`). No
+        for each order from 1 to n. "auto" finds one for each table: the evidence (marginal
+        likelihood) sets them relative to each other, validation folds their scale. No
         number is good for all tables: one that is too small over-fits badly. Search for it by
         cross-validation, from 1 to 10,000, or give the strengths that another fit chose.
     orders : {"auto", "all", "exact"}, default="auto"
@@ -53,9 +51,9 @@ class DBLClassifier(ChosenTerms):
         What takes the place of :math:`-\log P(y_r|x_r)` in F; see the notes.
     solver : {"auto", "lbfgs", "lbfgs-plain", "sgd"}, default="auto"
         "auto": dual coordinate ascent, which takes exact steps row by row, where rows are in
-        memory, strengths are of scores and that is fast: with many more parameters than rows bear,
-        strong penalties, or classes that are nearly separable; else "lbfgs", which goes on from
-        where the ascent was given up, its iterations counted afresh. "lbfgs": L-BFGS,
+        memory, strengths are of scores and there are many more parameters than rows bear, by
+        counted work; else "lbfgs", which also goes on where an ascent does not converge, its
+        iterations counted afresh. "lbfgs": L-BFGS,
         preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
         has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
         by each of many batches, with no step size to choose; ten passes, or `max_iter` if that is
@@ -163,23 +161,19 @@ class DBLClassifier(ChosenTerms):
     -----
     The default model has a score for every value, pair and triple, as far as they pay:
     :math:`\log P(y|x) = \mathrm{const} + \beta_y + \sum_{k \le n} \sum_\alpha
-    \beta_{y,\alpha,x_\alpha}`, penalised by :math:`\frac12 \sum_j \lambda_j \beta_j^2`. The λ are
-    found on at most 30,000 rows; where there are more, a common factor then adjusts them to all.
-    `DBLClassifier.paper` has the paper's settings, whose λ of 0.01 over-fits tables of thousands of
+    \beta_{y,\alpha,x_\alpha}`, penalised by :math:`\frac12 \sum_j \lambda_j \beta_j^2`. The
+    choice goes by a sample of at most 16,000 rows, dealt into 2 to 5 folds by their content, so that
+    it depends on the data, the parameters and `random_state` alone: interactions whose residuals on
+    held-out rows agree by more than chance are tried, order by order, and kept as long as the
+    held-out loss falls by more than its standard error (``docs/how.md``). `DBLClassifier.paper` has the paper's settings, whose λ of 0.01 over-fits tables of thousands of
     rows (`benchmarks/defaults.py` prints the comparison).
 
     Where categories have so many values that rows share few of their joint values, the score of a
     cell may instead follow from how many rows of each class have it, by five weights for each tuple
     (`recipe_.by_counts`): its log lift, smoothed a little and a lot, and how many rows it has
     at all; single values have scores of their own besides. The weights are fitted to counts of
-    other rows than their own, in more than 3,000 unweighted rows in memory, and taken where that
-    lowers the held-out loss by 1 %.
-
-    In more than 3,000 rows, where pairs pay, tilings are tried before all triples are: of the six
-    attributes that tell most (seven in more than 100,000 rows), each triple with two numbers or
-    more at bins of one width (a sixteenth of the rows, in fewer than 16,384 rows wider), eight
-    times over, each number shifted by quarters of a bin of its own in each of the eight. Where they
-    are at least 5 % better, all triples are not tried (`selection_["tiled"]`).
+    other rows than their own, in unweighted rows in memory, and taken where the held-out loss
+    falls by more than its standard error.
 
     A value that training never saw counts as missing where missing was seen. Else the tuples that
     hold it contribute nothing.
