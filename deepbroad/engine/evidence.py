@@ -11,13 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.special import logsumexp
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.cell_list import CellList
-from deepbroad.engine.passes import score_source
 from deepbroad.engine.training import Training
-from deepbroad.kernels.threads import Threads
 from deepbroad.model.evidence import (
     N_FREQUENCIES,
     N_LIFTS,
@@ -108,15 +105,6 @@ def fit_evidence(
         scores[reached] = evidence.scores(term, counts[reached])
     scores[training.reached[:n_own]] += own
     return training.scored(family, class_scores, scores), solution
-
-
-def held_out_loss(tables: ScoreTables, held: ArraySource, threads: Threads) -> float:
-    """Return the mean log loss of held-out rows in the plan's groups."""
-    every = np.ones(held.n_rows, bool)
-    relative = score_source(held, tables, every, threads).astype(np.float64)
-    scores = np.column_stack([np.zeros(held.n_rows), relative])
-    own = scores[np.arange(held.n_rows), held.labels]
-    return float((logsumexp(scores, axis=1) - own).mean())
 
 
 def leave_out(cells: np.ndarray, labels: np.ndarray, C: int, seed: int) -> Iterator[np.ndarray]:

@@ -53,7 +53,7 @@ ADDERS = 4
 NEGLIGIBLE = -20.0
 
 
-@inlined
+@jit
 def count_needed(gaps, tol):
     """Return how many more sweeps it takes to close the gap at the rate of the latest."""
     count = len(gaps)
@@ -67,7 +67,7 @@ def count_needed(gaps, tol):
     return np.log(gaps[count - 1] / tol) / rate
 
 
-@inlined
+@jit
 def hold_classes(strength, cycle, softness):
     """Return how strongly class terms are held back in a sweep; `softness` is Σ 1/λ of a row.
 
@@ -76,7 +76,7 @@ def hold_classes(strength, cycle, softness):
     return max(strength * CLASS_RELEASE**cycle, 1.0 / max(softness, 1e-12))
 
 
-@inlined
+@jit
 def measure_classes(class_weights, weights, beliefs, residuals):
     """Write by how much each class has more weight than rows believe; return what counts of it."""
     residuals[:] = class_weights

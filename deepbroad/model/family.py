@@ -48,11 +48,6 @@ class Family:
         start, target = self.start * shares, self.target * shares
         return replace(self, start=start, target=target, strength=strength)
 
-    @property
-    def pulls_scores_to_zero(self) -> bool:
-        """Whether the penalty of a cell is ½ λ β²."""
-        return (self.by_score or not self.generative) and not np.any(self.target)
-
     def fixed_target(self, terms: Terms) -> PerTerm:
         """Return t of the cells that no training row reaches, by term."""
         if not self.backs_off:

@@ -12,7 +12,7 @@ from tests.engine.problems import draw_problem
 
 def estimate(n=2, rows=500, *, history=10, n_threads=1, a=6):
     problem = draw_problem(0, a=a, rows=rows)
-    plan = Planner(problem.source(), Terms.of_order(n, problem.cardinalities)).cheapest()
+    plan = Planner(problem.source(), Terms.of_order(n, problem.cardinalities)).fused()
     found = estimate_fit(problem.source(), plan, history=history, n_threads=n_threads)
     return problem, plan, found
 

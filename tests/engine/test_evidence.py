@@ -12,7 +12,6 @@ from deepbroad.engine.evidence import (
     EvidenceObjective,
     fit_evidence,
     has_evidence,
-    held_out_loss,
     leave_out,
     one_hot,
 )
@@ -145,19 +144,6 @@ def test_other_folds_are_another_fit_and_the_same_the_same():
     one, again, other = (fit_evidence(training, FAMILY, seed=seed)[0] for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.scores, again.scores)
     assert not np.array_equal(one.scores, other.scores)
-
-
-def test_the_held_out_loss_is_that_of_the_probabilities():
-    whole = draw_problem(0, rows=600, n_classes=3)
-    plan = train(whole).plan
-    training, held = train(whole.rows(np.arange(300)), plan), whole.rows(np.arange(300, 600))
-    tables, _ = fit_evidence(training, FAMILY, seed=0)
-    grouped = group_part(held.source(), training.plan, ONE_THREAD)
-    scores = np.zeros((300, 3))
-    scores[:, 1:] = Scorer(tables).scores(held.codes, n_jobs=1)
-    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    expected = -np.log(probabilities[np.arange(300), held.labels]).mean()
-    assert held_out_loss(tables, grouped, ONE_THREAD) == pytest.approx(expected, rel=1e-6)
 
 
 def test_items_have_no_cells_of_single_rows():

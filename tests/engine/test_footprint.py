@@ -94,6 +94,7 @@ def test_room_to_build_tables_in_is_counted(monkeypatch):
     codes, y = draw_routes(towns=8, routes=12)
     X = pd.DataFrame(codes.T.astype(str)).astype("category")
     model = DBLClassifier(n=3, alpha=1.0, **DISCRIMINATIVE)
+    monkeypatch.setattr(planning, "MOST_SINGLE", 0)
     usual = model.estimate(X, y).bytes
     monkeypatch.setattr(planning, "SMALL_ROOM", 1 << 40)
     assert model.estimate(X, y).bytes > 2 * usual

@@ -59,10 +59,10 @@ def test_a_given_depth_that_does_not_fit_is_refused(parameters):
 def test_tuples_too_many_to_list_are_refused_or_not_begun():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(8, 800)), np.arange(8) % 2
-    model = DBLClassifier(n=3, alpha=[1.0, 1.0, 1.0])
+    given = DBLClassifier(n=3, alpha=[1.0, 1.0, 1.0])
     with pytest.raises(MemoryError, match="Tuples of up to n=3 attributes"):
-        model.fit(X, y)
-    for model in (model, DBLClassifier(n=3)):
+        given.fit(X, y)
+    for model in (given, DBLClassifier(n=3)):
         with pytest.raises(MemoryError, match="Tuples of up to n=3 attributes"):
             model.estimate(X, y)
     # The automatic choice would take pairs at most.
