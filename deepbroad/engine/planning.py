@@ -199,8 +199,9 @@ class Planner:
         if items is not None and len(self._used) > MAX_COLUMNS:
             return items  # so many columns are not fused
         plans = [self.fused(), *([] if items is None else [items])]
-        if len(self._dense) <= MOST_SINGLE:
-            # Chosen tables of deep tuples may share so little that fusing them costs more.
+        orders = np.count_nonzero(self._dense != NONE, axis=1)
+        if len(np.unique(orders)) > 1 and len(self._dense) <= MOST_SINGLE:
+            # Chosen tables of several orders may share so little that fusing them costs more.
             plans.append(self.single())
         return self._fastest(plans)
 

@@ -313,7 +313,9 @@ class Training:
         # Steps are taken row by row: neither order nor repetition of rows is to change them.
         source = sort_rows(source)
         way = plan_dual(source, plan, design.scale.size, self.dtype, room)
-        return None if way is None else RowDual(source, plan, self.reached, design, way, self.threads)
+        return (
+            None if way is None else RowDual(source, plan, self.reached, design, way, self.threads)
+        )
 
     def scored(self, family: Family, class_scores: np.ndarray, scores: np.ndarray) -> ScoreTables:
         """Return the model with given scores of the cells that rows reach; the others are fixed."""

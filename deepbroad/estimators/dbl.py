@@ -25,23 +25,19 @@ class DBLClassifier(ChosenTerms):
     Parameters
     ----------
     n : int or "auto", default="auto"
-        Depth: how many attributes a tuple joins. 1 is a weighted naive Bayes (WANBIA-C). "auto"
+        Depth: how many attributes a tuple joins; 1 is a weighted naive Bayes (WANBIA-C). "auto"
         chooses it by validation folds, up to 3 (4 with ``effort="thorough"``).
     alpha : float, sequence of float or "auto", default="auto"
-        Strength of the penalty, on the scale of the sum over rows. A number for all cells, or one
-        for each order from 1 to n. "auto" finds one for each table: the evidence (marginal
-        likelihood) sets them relative to each other, validation folds their scale. No
-        number is good for all tables: one that is too small over-fits badly. Search for it by
-        cross-validation, from 1 to 10,000, or give the strengths that another fit chose.
+        Strength of the penalty, on the scale of the sum over rows: a number for all cells, or one
+        for each order from 1 to n. "auto" finds one for each table. No number is good for all data:
+        search for it by cross-validation, from 1 to 10,000.
     orders : {"auto", "all", "exact"}, default="auto"
-        "all": tuples of 1, 2, ..., n attributes have cells, so that a tuple that is rare backs off
-        to its parts; then alpha is the strength of scores, ½ α (β - β⁰)². "exact": only tuples of n
-        attributes, as in the paper. "auto": all if alpha is "auto" or several, else exact.
+        "all": tuples of 1, 2, ..., n attributes have cells, and alpha is the strength of scores,
+        ½ α (β - β⁰)². "exact": only tuples of n attributes, as in the paper. "auto": all if alpha
+        is "auto" or several, else exact.
     bins : {"auto", "nested", "mdl"}, default="auto"
-        How numbers become values. "nested": halves, quarters, eighths, ... of the rows, all of them
-        at once: fine ones for single numbers, coarser ones for tuples, coarse ones also shifted by
-        halves and quarters of a bin; k tables that differ in that alone have k times the strength
-        each. "mdl": bins by minimum description length, one attribute at a time, as in the paper.
+        How numbers become values. "nested": halves, quarters, eighths, ... of the rows, all at
+        once, coarse ones also shifted. "mdl": bins by minimum description length, as in the paper.
         "auto": nested if all orders have cells, else mdl.
     shrink_to : {"zero", "generative"}, default="zero"
         t above: 0 as in the paper, or AnJE's weights 1/p.
@@ -50,26 +46,16 @@ class DBLClassifier(ChosenTerms):
     loss : {"log_loss", "mse", "squared_hinge"}, default="log_loss"
         What takes the place of :math:`-\log P(y_r|x_r)` in F; see the notes.
     solver : {"auto", "lbfgs", "lbfgs-plain", "sgd"}, default="auto"
-        "auto": dual coordinate ascent, which takes exact steps row by row, where rows are in
-        memory, strengths are of scores and there are many more parameters than rows bear, by
-        counted work; else "lbfgs", which also goes on where an ascent does not converge, its
-        iterations counted afresh. "lbfgs": L-BFGS,
-        preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as the paper
-        has it. All minimise the same F. "sgd": dual ascent as above but less exactly, else a step
-        by each of many batches, with no step size to choose; ten passes, or `max_iter` if that is
-        less, are planned for, and come near L-BFGS's test loss (`benchmarks/stochastic.py`). From
-        5,000 rows on, batches leave out one in twenty (5,000 at most), whose loss tells when to
-        stop and is what `loss_` and `loss_curve_` have; with fewer they have F. L-BFGS can go on
-        from there with `warm_start`.
+        "auto": dual coordinate ascent, row by row, where counted work says that it is faster, else
+        "lbfgs", which also goes on where an ascent does not converge. "lbfgs": L-BFGS,
+        preconditioned by a rough diagonal of the Hessian; "lbfgs-plain": on w itself, as in the
+        paper. "sgd": steps by batches, without a step size to choose; see the notes.
     max_iter : int, default=500
         Iterations of the solver at most; of "sgd" and dual ascent, passes over the rows.
     tol : float, default=1e-5
         Stop when F falls by less than tol·max(F, 1) per iteration, over the last five; dual ascent,
-        when the gap between F and its dual, about what F is above its minimum, is at most tol/10;
-        "sgd", when two passes in a row lower the held-out loss by less than 200·tol of it each,
-        or that gap is at most 200·tol; a smaller tol makes it plan for more passes. Below 1e-6,
-        L-BFGS sums over rows in double precision (unless tables are large), which takes longer and
-        makes fits the same for any order of rows under one plan.
+        when the gap between F and its dual is at most tol/10. Below 1e-6, L-BFGS sums over rows in
+        double precision (unless tables are large).
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied with `sample_weight`.
     categorical_features : "auto", list of names or indices, boolean mask or None, default="auto"
@@ -81,11 +67,9 @@ class DBLClassifier(ChosenTerms):
         A joint value of less weight than this is treated as one that training never had. Up to 1,
         every joint value that some row of positive weight has is kept.
     max_terms : int or None, default=None
-        Keep so many tuples: for each attribute the one that tells most about the class, and then
-        those that tell most beyond their parts (least conditional mutual information of a member
-        with the class, given the others). Fewer than there are attributes leave some out. None
-        keeps all that `memory_limit` allows. Only for tuples of exactly n attributes, with a number
-        as alpha.
+        Keep so many tuples: for each attribute the best one, then those with the largest least
+        conditional mutual information of a member with the class, given the others. None keeps all
+        that `memory_limit` allows. Only for tuples of exactly n attributes, with a number as alpha.
     recipe : deepbroad.Recipe or None, default=None
         The tables, cut points and strengths of the model, as `recipe_` of another fit has them:
         nothing is chosen, and the same rows give the same model, bit for bit. It goes with no
@@ -161,12 +145,12 @@ class DBLClassifier(ChosenTerms):
     -----
     The default model has a score for every value, pair and triple, as far as they pay:
     :math:`\log P(y|x) = \mathrm{const} + \beta_y + \sum_{k \le n} \sum_\alpha
-    \beta_{y,\alpha,x_\alpha}`, penalised by :math:`\frac12 \sum_j \lambda_j \beta_j^2`. The
-    choice goes by a sample of at most 16,000 rows, dealt into 2 to 5 folds by their content, so that
-    it depends on the data, the parameters and `random_state` alone: interactions whose residuals on
-    held-out rows agree by more than chance are tried, order by order, and kept as long as the
-    held-out loss falls by more than its standard error (``docs/how.md``). `DBLClassifier.paper` has the paper's settings, whose λ of 0.01 over-fits tables of thousands of
-    rows (`benchmarks/defaults.py` prints the comparison).
+    \beta_{y,\alpha,x_\alpha}`, penalised by :math:`\frac12 \sum_j \lambda_j \beta_j^2`. The choice
+    goes by a sample of at most 16,000 rows in 2 to 5 validation folds. It depends on the data, the
+    parameters and `random_state` alone. Interactions whose residuals on held-out rows agree more
+    than chance allows are tried, order by order, as long as the held-out loss falls by more than
+    its standard error (``docs/how.md``). `DBLClassifier.paper` has the paper's settings, whose λ of
+    0.01 over-fits tables of thousands of rows (`benchmarks/defaults.py` prints the comparison).
 
     Where categories have so many values that rows share few of their joint values, the score of a
     cell may instead follow from how many rows of each class have it, by five weights for each tuple
@@ -174,6 +158,12 @@ class DBLClassifier(ChosenTerms):
     at all; single values have scores of their own besides. The weights are fitted to counts of
     other rows than their own, in unweighted rows in memory, and taken where the held-out loss
     falls by more than its standard error.
+
+    "sgd" is dual ascent where that is fast, less exactly, else a step by each of many batches. Ten
+    passes are planned for, or `max_iter` if that is less; a smaller `tol` plans for more. It stops
+    when two passes in a row lower the held-out loss by less than 200·tol of it each. From 5,000
+    rows on, batches leave out one row in twenty (5,000 at most), whose loss is what `loss_` and
+    `loss_curve_` have; with fewer they have F. L-BFGS can go on from there with `warm_start`.
 
     A value that training never saw counts as missing where missing was seen. Else the tuples that
     hold it contribute nothing.

@@ -6,10 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
 from deepbroad.engine.evidence import SOLVER as EVIDENCE_SOLVER
@@ -30,7 +29,6 @@ from deepbroad.estimators.parameters import (
 )
 from deepbroad.estimators.prepared import Coded, Prepared
 from deepbroad.estimators.resumption import Screened, check_folder, open_journal
-from deepbroad.estimators.watch import Watch
 from deepbroad.model.family import Family
 from deepbroad.model.information import Scores
 from deepbroad.model.loss import LOG_LOSS, LOSSES
@@ -50,6 +48,9 @@ SGD_GAP = 0.25
 # What it keeps beside the tables takes as much as an L-BFGS that remembers so many pairs.
 SGD_HISTORY = 3
 
+if TYPE_CHECKING:
+    from deepbroad.estimators.watch import Watch
+
 logger = logging.getLogger("deepbroad")
 
 
@@ -67,7 +68,7 @@ class DiscriminativeClassifier(TableClassifier):
     verbose: int
 
     # While a fit that is to be seen goes on.
-    _watch: Watch | None = None
+    _watch: "Watch | None" = None
     # While a table is prepared for a fit; then the prepared table has it.
     _journal: Journal = NO_JOURNAL
 
@@ -112,6 +113,11 @@ class DiscriminativeClassifier(TableClassifier):
             yield
             return
         try:
+            # Only a fit that is watched needs what draws the line.
+            from rich.console import Console
+
+            from deepbroad.estimators.watch import Watch
+
             with Watch(Console(stderr=True), float(self.tol)) as self._watch:
                 yield
         finally:

@@ -8,7 +8,7 @@ the others are drawn from the model and tell what chance gives.
 
 import numpy as np
 
-from deepbroad.kernels.jit import jit
+from deepbroad.kernels.jit import inlined, jit
 
 
 @jit
@@ -38,7 +38,7 @@ def agree(sums, offsets, shapes, n_sets, n_classes, agreement, variance):
             variance[term] += spread - cells[x, n_means + 1 + n_classes + n_sets]
 
 
-@jit
+@inlined
 def explain_margins(cells, shape, n_means):
     """Return the mean residuals of each cell that its proper margins explain, (cells, n_means).
 

@@ -37,7 +37,7 @@ def test_the_first_example_tells_far_more_than_class_frequencies():
     frequencies = np.bincount(names["y"], minlength=10) / len(names["y"])
     known = measure(y, np.tile(frequencies, (len(y), 1)), classes=labels, labels=labels)
     found = measure(y, model.predict_proba(X), classes=model.classes_, labels=labels)
-    assert found.log_loss < 0.6 * known.log_loss
+    assert found.log_loss < 0.7 * known.log_loss
 
 
 def test_no_example_fits_a_strength_that_nobody_searched_for():

@@ -34,12 +34,15 @@ class DealtRows(NamedTuple):
         Its weight among the others.
     total : float
         The weight of all rows that these were drawn from.
+    unit : float
+        What weights were divided by: 1 where they count rows, else their mean.
     """
 
     source: ArraySource
     held: np.ndarray
     trained: np.ndarray
     total: float
+    unit: float
 
     @property
     def n_folds(self) -> int:
@@ -53,7 +56,8 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     The fewer rows there are, the more folds, from 2 up to `most_folds`.
     """
     count = min(count, MOST_SCORES // (2 * (source.n_classes - 1)))
-    merged, weights, is_whole = merge_all(source, count, seed)
+    merged, weights, unit = merge_all(source, count, seed)
+    is_whole = unit == 1.0
     keys = key_rows(merged, seed)
     drawn = draw_copies(weights, keys, count, is_whole=is_whole)
     order = np.argsort(keys, kind="stable")
@@ -63,17 +67,21 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     most_folds = min(most_folds, MOST_LANES // (rows.n_classes - 1), round(count / max(total, 1.0)))
     n_folds = max(2, most_folds)
     held = hold_out(rows.labels, drawn, n_folds, is_whole=is_whole)
+    if not held.any():
+        # No class has two rows: there is nothing better to judge by than what is trained.
+        held = np.repeat(drawn[:, None] / n_folds, n_folds, axis=1)
+        drawn = drawn + drawn / n_folds
     plain = ArraySource(
         rows.codes, rows.labels, rows.n_classes, rows.cardinalities, attributes=rows.attributes
     )
     trained = (drawn[:, None] - held).astype(np.float32)
     is_all = isinstance(source, ArraySource) and source.resident
     whole = float(weights.sum()) if is_all else float(source.n_weighted)
-    return DealtRows(plain, held.astype(np.float32), trained, whole)
+    return DealtRows(plain, held.astype(np.float32), trained, whole, unit)
 
 
-def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.ndarray, bool]:
-    """Return distinct rows in memory, their weights, and whether weights count rows."""
+def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.ndarray, float]:
+    """Return distinct rows in memory, their weights and the unit of these, 1 if they count rows."""
     rows = source if isinstance(source, ArraySource) and source.resident else None
     if rows is None or rows.n_weighted < rows.n_rows:
         rows = source.draw(SPARE * count if rows is None else source.n_rows,
@@ -82,8 +90,8 @@ def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.nd
     merged = rows if identical is None else merge_identical(rows, identical)
     weights = np.ones(merged.n_rows) if merged.weights is None else merged.weights
     given = np.ones(1) if rows.weights is None else rows.weights
-    is_whole = are_whole(given)
-    return merged, weights if is_whole else weights / given.mean(), is_whole
+    unit = 1.0 if are_whole(given) else float(given.mean())
+    return merged, weights / unit, unit
 
 
 def key_rows(rows: ArraySource, seed: int) -> np.ndarray:

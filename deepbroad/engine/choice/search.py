@@ -146,10 +146,23 @@ class Search:
             del found
         return self._prune(best)
 
+    def run_exact(self) -> Model:
+        """Return the best model of tables of one order alone, whichever order that is."""
+        deepest, found = self.depth, []
+        for depth in range(1, deepest + 1):
+            self.depth = depth
+            found.append(self.run())
+        best = min(found, key=lambda model: model.tuned.loss)
+        for trial, model in zip(self.trials, found, strict=True):
+            trial["taken"] = model is best
+        return best
+
     def _list_first(self, order: int) -> LevelledTerms:
         """Return the tables that every model has: those of the first order."""
-        tuples = self._tuples(order, [])
-        return self.candidates.with_shifts(self.candidates.unshifted(tuples))
+        tables = self.candidates.unshifted(self._tuples(order, []))
+        if not len(tables.terms):
+            return self.candidates.first_feature()
+        return self.candidates.with_shifts(tables)
 
     def _tuples(self, order: int, kept: Sequence[tuple[int, ...]]) -> np.ndarray:
         if self.among is not None:
@@ -213,8 +226,6 @@ class Search:
         self, new: LevelledTerms, lower: Model | None, order: int, marks: np.ndarray | None = None
     ) -> Model:
         """Return the model with new tables beside those of a lower one, its strengths tuned."""
-        if not len(new.terms):
-            raise ValueError("there is no feature with more than one value")
         strength = first_strengths(new, self.settings.start[order > 1])
         folds = self.rows.n_folds
         if marks is None:
@@ -276,6 +287,10 @@ class Search:
         for share in PRUNED:
             present = np.column_stack([select_strong(each, share) for each in variances.T])
             final = select_strong(variances.mean(axis=1) * best.final, share)
+            if self.forced:
+                # A depth that was asked for stays, however little it tells.
+                is_asked = best.tables.terms.orders == self.depth
+                present, final = present | is_asked[:, None], final | is_asked
             if self.is_late() or final[best.final].all():
                 break
             best.fits.point, best.fits.present = best.tuned.point, best.present & present
@@ -348,13 +363,13 @@ def choose(
         rows, settings, deepest, seed, threads, forced=depth is not None, exact=exact, among=among,
         time_limit=time_limit, progress=progress,
     )  # fmt: skip
-    model = search.run()
+    model = search.run_exact() if exact and depth is None else search.run()
     chosen = np.flatnonzero(model.final)
     candidates = search.candidates
     tables, strength = candidates.spread(
         candidates.take(model.tables, chosen), model.tuned.strength[chosen]
     )
-    members = tables.terms.members
+    members, strength = tables.terms.members, strength * rows.unit
     loss, by_counts = model.tuned.loss, False
     if counts and depth is None and among is None and not search.is_late():
         counted = list_counted(source, rows.source.n_rows)

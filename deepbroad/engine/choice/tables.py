@@ -70,6 +70,10 @@ class Candidates:
             levels.append(np.full(len(members), level))
         return self._unique(np.concatenate(found), np.concatenate(levels))
 
+    def first_feature(self) -> LevelledTerms:
+        """Return one table of one cell: a model has a table though no feature has two values."""
+        return self._levelled(np.zeros((1, 1), np.int64), np.ones(1, np.int64))
+
     def with_shifts(self, tables: LevelledTerms, shifts: Sequence[int] = SEARCHED) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
         owners = features_of(tables)
