@@ -152,7 +152,9 @@ class Search:
         for depth in range(1, deepest + 1):
             self.depth = depth
             found.append(self.run())
-        best = min(found, key=lambda model: model.tuned.loss)
+        best = found[0]
+        for model in found[1:]:
+            best = model if self._is_better(model, best) else best
         for trial, model in zip(self.trials, found, strict=True):
             trial["taken"] = model is best
         return best

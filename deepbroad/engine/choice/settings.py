@@ -49,7 +49,7 @@ class Settings:
     false_share: float = 0.5
     kept: int = 150
     candidates: int = 3_000
-    unscreened: float = 5e5
+    unscreened: float = 2e6
     rounds: int = 3
     step: float = 4.0
     start: tuple[float, float] = (10.0, 3.0)
@@ -62,7 +62,7 @@ class Settings:
 EFFORTS = {
     "fast": Settings(),
     "thorough": replace(
-        Settings(), rows=64_000, folds=10, kept=400, candidates=10_000, unscreened=4e6, rounds=6,
+        Settings(), rows=64_000, folds=10, kept=400, candidates=10_000, unscreened=8e6, rounds=6,
         orders=4, step=2.0, iterations=100, tolerance=1e-4,
     ),
 }  # fmt: skip

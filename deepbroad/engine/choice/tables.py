@@ -90,6 +90,8 @@ class Candidates:
         self, tables: LevelledTerms, strength: np.ndarray
     ) -> tuple[LevelledTerms, np.ndarray]:
         """Return tables with all their shifted copies, which share the variance of those given."""
+        if tables.terms.spaces.max() == 1:
+            return tables, strength
         spread = self.with_shifts(tables, SHIFTS)
         variance: dict[tuple[int, ...], float] = {}
         for key, value in zip(list_keys(tables), strength.tolist(), strict=True):
