@@ -17,4 +17,5 @@ def test_the_depth_of_exact_orders_is_the_best_of_all_that_are_tried(depth):
     assert {trial["order"] for trial in model.selection_["trials"]} >= {1, 2}
     assert set(map(len, model.terms_)) == {depth}
     given = [DBLClassifier(n=n, orders="exact").fit(X, y).selection_["loss"] for n in (1, 2, 3)]
-    assert model.selection_["loss"] == pytest.approx(min(given), rel=1e-3)
+    # A deeper order must be better by more than chance.
+    assert model.selection_["loss"] <= 1.02 * min(given)

@@ -4,10 +4,11 @@ import io
 import logging
 
 import pytest
+import rich.console
 from rich.console import Console
 
 from deepbroad import DBLClassifier, LRClassifier, TANClassifier
-from deepbroad.estimators import chosen_terms, discriminative
+from deepbroad.estimators import chosen_terms
 from deepbroad.estimators.watch import Watch
 from deepbroad.solvers import Progress
 from tests.estimators.tables import small_table
@@ -58,7 +59,7 @@ def screens(monkeypatch):
         made.append(Console(file=io.StringIO(), force_terminal=True, width=200))
         return made[-1]
 
-    monkeypatch.setattr(discriminative, "Console", open_console)
+    monkeypatch.setattr(rich.console, "Console", open_console)
     return made
 
 

@@ -8,9 +8,12 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
 from deepbroad.kernels.dual import (
+    count_needed,
     gather_scores,
+    hold_classes,
     list_compact,
     list_dense,
+    measure_classes,
     measure_rows,
     refine_belief,
     solve_belief,
@@ -153,3 +156,23 @@ def test_cells_of_rows_are_those_of_their_values():
     np.testing.assert_array_equal(cells[:, 0], numbers[3 * codes[0] + codes[2]])
     np.testing.assert_array_equal(cells[:, 1], numbers[9 + joint[2]])
     np.testing.assert_array_equal(cells[:, 2], numbers[11 + codes[3]])
+
+
+def test_sweeps_are_foreseen_by_the_rate_at_which_the_gap_closes():
+    gaps = 0.5 ** np.arange(12.0)
+    assert count_needed(gaps, gaps[-1] / 8) == pytest.approx(3.0)
+    assert count_needed(gaps[:1], 1e-9) == 1.0
+    assert count_needed(np.ones(12), 1e-9) == np.inf
+
+
+def test_class_terms_are_held_back_less_and_less_but_never_below_a_cell():
+    held = [hold_classes(100.0, cycle, 2.0) for cycle in range(200)]
+    assert (np.diff(held) <= 0).all()
+    assert held[-1] == 0.5
+
+
+def test_classes_miss_the_weight_that_rows_do_not_believe():
+    beliefs, residuals = np.array([[0.75, 0.25], [0.5, 0.5]]), np.empty(2)
+    missed = measure_classes(np.array([3.0, 1.0]), np.array([2.0, 2.0]), beliefs, residuals)
+    np.testing.assert_allclose(residuals, [0.5, -0.5])
+    assert missed > 0.0
