@@ -190,7 +190,8 @@ class Recipe:
             pairs = zip(features, resolutions, strict=True)
             found.add(tuple(sorted(columns[name][place] for name, place in pairs)), strength)
         rows = sorted(found, key=lambda row: (len(row), row))
-        members = np.array([[*row, *[NONE] * (self.depth - len(row))] for row in rows], np.int64)
+        depth = self.depth
+        members = np.array([[*row, *[NONE] * (depth - len(row))] for row in rows], np.int64)
         return members, np.array([found[row] for row in rows])
 
     def _columns_of(self, name: str, own: Sequence[CodeColumn], first: int) -> list[int]:
