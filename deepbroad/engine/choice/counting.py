@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.choice.dealing import DealtRows
+from deepbroad.engine.choice.fits import HeldLosses
 from deepbroad.engine.evidence import evidence_bytes, fit_evidence, has_evidence
 from deepbroad.engine.listing import has_many_terms, list_terms
 from deepbroad.engine.passes import pass_dtype, score_source
@@ -47,8 +48,8 @@ def list_counted(source: Source, n_rows: int) -> LevelledTerms | None:
 
 def held_losses_by_counts(
     rows: DealtRows, tables: LevelledTerms, *, smoothing: float, seed: int, threads: Threads
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the losses of the rows that the first fold holds out, and their weights.
+) -> HeldLosses | None:
+    """Return the losses of the rows that the first fold holds out.
 
     None where the cells of single rows are not at hand.
     """
@@ -71,4 +72,4 @@ def held_losses_by_counts(
     relative = score_source(judged, scores, np.ones(len(held), bool), threads).astype(np.float64)
     every = np.column_stack([np.zeros(len(held)), relative])
     own = every[np.arange(len(held)), judged.labels]
-    return logsumexp(every, axis=1) - own, rows.held[held, 0].astype(np.float64)
+    return HeldLosses(logsumexp(every, axis=1) - own, rows.held[held, 0].astype(np.float64))

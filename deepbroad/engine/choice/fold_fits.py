@@ -6,12 +6,13 @@ time than one, and the loss of held-out rows comes with every pass.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.choice.dealing import DealtRows
+from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
+from deepbroad.engine.choice.settings import Settings
 from deepbroad.engine.fused import FusedTables
 from deepbroad.engine.passes import CHEAP_PASS, score_block
 from deepbroad.engine.planning import Planner, group_part
@@ -37,27 +38,11 @@ FLOAT = np.dtype(np.float32)
 ABSENT = 1e9
 # Steps of conjugate gradients: the traces that they are for need no more digits.
 STEPS = 6
+# Pairs of steps that the solver remembers: more cost as much as a pass over few rows.
+HISTORY = 6
 # Rows, and scores of cells, from which work is shared out to threads.
 WORTH_THREADS = 4096
 WORTH_CELLS = 1 << 17
-
-
-class Traces(NamedTuple):
-    """What the evidence knows of each table, means over folds, (n_tables,).
-
-    Attributes
-    ----------
-    effective : ndarray
-        Effective number of parameters, by a probe: noisy, may be negative, right in the mean.
-    diagonal : ndarray
-        The same by the diagonal of the Hessian: exact, but overlaps of tables count repeatedly.
-    squares : ndarray
-        Sum of the squared scores of cells.
-    """
-
-    effective: np.ndarray
-    diagonal: np.ndarray
-    squares: np.ndarray
 
 
 class FoldFits:
@@ -70,12 +55,19 @@ class FoldFits:
         Tables of code columns.
     present : bool array of shape (n_tables, K)
         Which tables the model of each fold has; may change between fits.
+    settings : Settings
+        How precise fits are.
     """
 
     def __init__(
-        self, rows: DealtRows, terms: Terms, present: np.ndarray, threads: Threads
+        self,
+        rows: DealtRows,
+        terms: Terms,
+        present: np.ndarray,
+        settings: Settings,
+        threads: Threads,
     ) -> None:
-        self.rows, self.threads, self.present = rows, threads, present
+        self.rows, self.threads, self.present, self._settings = rows, threads, present, settings
         self.n_classes, self.n_folds = rows.source.n_classes, rows.n_folds
         self.n_lanes = self.n_folds * (self.n_classes - 1)
         self.width = lane_count(self.n_lanes)
@@ -88,12 +80,12 @@ class FoldFits:
         n_rows = rows.source.n_rows
         self._values = np.zeros((n_rows, self.width), FLOAT)
         self.shares = np.zeros((n_rows, self.n_lanes), FLOAT)
-        self.losses = np.zeros((n_rows, self.n_folds))
+        self._losses = np.zeros((n_rows, self.n_folds))
         parts = threads.count if n_rows >= WORTH_THREADS else 1
         self._ranges = split_range(n_rows, parts, 512)
         self.passes = 0
         # F of the latest fit, by which the next one knows how precise to be.
-        self.objective = 1.0
+        self._objective = 1.0
         self._count_cells()
         self.point = self._start()
 
@@ -173,7 +165,7 @@ class FoldFits:
         self.threads.run(
             [
                 partial(lose_rows, flat, low, high, self.width, labels, self.rows.trained,
-                        self.shares, self.losses)
+                        self.shares, self._losses)
                 for low, high in self._ranges
             ]
         )  # fmt: skip
@@ -191,21 +183,27 @@ class FoldFits:
 
     # Fits.
 
-    def _by_cell(self, strength: np.ndarray) -> np.ndarray:
+    def _spread_strength(self, strength: np.ndarray) -> np.ndarray:
         """Return λ of each reached cell in each fold, (n_reached, K)."""
         by_fold = np.where(self.present, strength[:, None], ABSENT)
         return np.ascontiguousarray(by_fold[self._table_of])
 
-    def minimise(self, strength: np.ndarray, solver: LBFGS) -> float:
-        """Fit with strengths (n_tables,), going on from the last fit; return the held-out loss."""
-        by_cell = self._by_cell(strength)
+    def minimise(self, strength: np.ndarray, precision: int = 1) -> HeldLosses:
+        """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
+        solver = LBFGS(
+            max_iter=self._settings.iterations * precision,
+            tol=self._settings.tolerance * min(1.0, self._objective) / precision,
+            history=HISTORY,
+            double_limit=0,
+        )
+        self._by_cell = by_cell = self._spread_strength(strength)
         gradient = np.empty(len(self.point))
         into = self._split(gradient)
         penalties = np.empty(-(-len(self.reached) // CHUNK))
 
         def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
             self._lose(u)
-            loss = float(np.einsum("rk,rk->", self.losses, self.rows.trained, dtype=np.float64))
+            loss = float(np.einsum("rk,rk->", self._losses, self.rows.trained, dtype=np.float64))
             into[0][:] = self._class_sums()
             self._sum_cells()
             self._run_cells(collect_lanes, self.reached, self._scatter.cells, self.width, into[1])
@@ -221,22 +219,14 @@ class FoldFits:
         )
         if found.status == "interrupted":
             raise KeyboardInterrupt
-        self.point, self.objective = np.array(found.u), found.loss
-        return self.held_loss()
+        self.point, self._objective = np.array(found.u), found.loss
+        return HeldLosses.of(self.losses, self.rows.held)
 
-    def held_loss(self) -> float:
-        """Return the mean loss of held-out rows."""
+    @property
+    def losses(self) -> np.ndarray:
+        """Log loss of each row under the model of each fold, (n, K)."""
         self._lose(self.point)
-        held = self.rows.held.astype(np.float64)
-        return float(np.einsum("rk,rk->", self.losses, held) / held.sum())
-
-    def held_losses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean loss of each row that is held out, and its weight."""
-        self._lose(self.point)
-        held = self.rows.held.astype(np.float64)
-        weights = held.sum(axis=1)
-        kept = weights > 0
-        return (self.losses * held).sum(axis=1)[kept] / weights[kept], weights[kept]
+        return self._losses
 
     def held_shares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, folds and probabilities (n, C) of all held-out rows."""
@@ -246,16 +236,16 @@ class FoldFits:
         first = np.maximum(1.0 - shares.sum(axis=1, dtype=np.float64), 0.0)
         return rows, folds, np.column_stack([first, shares])
 
-    def variances(self, point: np.ndarray) -> np.ndarray:
+    def variances(self) -> np.ndarray:
         """Return the mean square of what tables add to the scores of rows, (n_tables, K)."""
-        cells = self._split(point)[1]
+        cells = self._split(self.point)[1]
         squares = (cells * self._centred(cells)).reshape(len(cells), self.n_folds, -1).sum(axis=2)
         return np.column_stack([self._by_table(self._weights * each) for each in squares.T])
 
     def carry(self, other: "FoldFits") -> None:
         """Go on from the scores that another fit has for the tables that both have."""
         self.point[: self.n_lanes] = other.point[: self.n_lanes]
-        self.objective = other.objective
+        self._objective = other._objective
         into, cells = self._split(self.point)[1], other._split(other.point)[1]
         known = {_key(members): t for t, members in enumerate(other.terms.members)}
         for table, members in enumerate(self.terms.members):
@@ -279,23 +269,18 @@ class FoldFits:
 
     # The evidence.
 
-    def traces(self, strength: np.ndarray, draws: np.ndarray) -> Traces:
-        """Return what the evidence knows of each table under a fit with some strengths.
-
-        With labels y* drawn from the model, b = Zᵀ(1[y*] - p) has the Hessian H as its covariance,
-        so that b·(H + Λ)⁻¹b, summed over the cells of a table, has its effective number of
-        parameters as its mean. `draws` (n_rows,) are uniform.
-        """
+    def traces(self, draws: np.ndarray) -> Traces:
+        """Return what the evidence knows of each table under the latest fit."""
         self._lose(self.point)
         trained = np.repeat(self.rows.trained, self.n_classes - 1, axis=1)
         lanes = self._values[:, : self.n_lanes]
         lanes[:] = trained * self.shares * (1.0 - self.shares)
         class_diagonal, diagonal = self._class_sums(), self._gather()
-        by_cell = np.repeat(self._by_cell(strength), self.n_classes - 1, axis=1)
+        by_cell = np.repeat(self._by_cell, self.n_classes - 1, axis=1)
         penalised = diagonal + by_cell * (1.0 - 1.0 / self.n_classes)
         lanes[:] = self._draw_residuals(draws)
         right = self._class_sums(), self._gather()
-        solved = self._solve(right, (class_diagonal + 1e-9, penalised), self._by_cell(strength))
+        solved = self._solve(right, (class_diagonal + 1e-9, penalised))
         cells = self._split(self.point)[1]
         counts = np.maximum(self.present.sum(axis=1), 1)
         sums = (solved * right[1], diagonal / penalised, cells * self._centred(cells))
@@ -304,11 +289,8 @@ class FoldFits:
     def _draw_residuals(self, draws: np.ndarray) -> np.ndarray:
         """Return √ω (1[y*] - p) of each row in each fold."""
         shares = self.shares.reshape(len(draws), self.n_folds, -1)
-        first = 1.0 - shares.sum(axis=2, keepdims=True)
-        below = np.concatenate([first, first + np.cumsum(shares, axis=2)], axis=2)[:, :, :-1]
-        above = np.concatenate([below[:, :, 1:], np.full_like(first, np.inf)], axis=2)
-        drawn = (draws[:, None, None] >= below) & (draws[:, None, None] < above)
-        residuals = (drawn - shares) * np.sqrt(self.rows.trained)[:, :, None]
+        found = np.stack([draw_residuals(own, draws) for own in shares.transpose(1, 0, 2)], axis=1)
+        residuals = found * np.sqrt(self.rows.trained)[:, :, None]
         return residuals.reshape(len(draws), -1)
 
     def _centred(self, cells: np.ndarray) -> np.ndarray:
@@ -320,7 +302,7 @@ class FoldFits:
     def _by_table(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self._table_of, values, len(self.terms))
 
-    def _multiply(self, point: np.ndarray, by_cell: np.ndarray) -> np.ndarray:
+    def _multiply(self, point: np.ndarray) -> np.ndarray:
         """Return (H + Λ) times a direction, as one flat vector."""
         self._score(point)
         flat = self._values.reshape(-1)
@@ -334,7 +316,7 @@ class FoldFits:
         product[: self.n_lanes] = self._class_sums()
         cells = self._gather()
         unused = np.empty(-(-len(self.reached) // CHUNK))
-        self._run_cells(penalise_lanes, self._split(point)[1], by_cell, cells, unused)
+        self._run_cells(penalise_lanes, self._split(point)[1], self._by_cell, cells, unused)
         product[self.n_lanes :] = cells.ravel()
         return product
 
@@ -342,7 +324,6 @@ class FoldFits:
         self,
         right: tuple[np.ndarray, np.ndarray],
         diagonal: tuple[np.ndarray, np.ndarray],
-        by_cell: np.ndarray,
     ) -> np.ndarray:
         """Return the cells of (H + Λ)⁻¹b by conjugate gradients, each fold by itself."""
         residual, scale = (np.concatenate([a, b.ravel()]) for a, b in (right, diagonal))
@@ -350,7 +331,7 @@ class FoldFits:
         direction = residual / scale
         size = self._by_fold(residual * direction)
         for _ in range(STEPS):
-            product = self._multiply(direction, by_cell)
+            product = self._multiply(direction)
             step = self._spread_folds(size / np.maximum(self._by_fold(direction * product), 1e-30))
             found += step * direction
             residual -= step * product

@@ -11,18 +11,21 @@ import numpy as np
 from deepbroad.data.source import Source
 from deepbroad.engine.choice.counting import held_losses_by_counts, list_counted
 from deepbroad.engine.choice.dealing import DealtRows, deal_rows
+from deepbroad.engine.choice.fits import Fits, HeldLosses
 from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.engine.choice.screening import keep, screen
 from deepbroad.engine.choice.settings import Settings
-from deepbroad.engine.choice.strengths import Tuned, Tuning, first_strengths
+from deepbroad.engine.choice.strengths import Tuned, Tuning, first_strengths, is_better
 from deepbroad.engine.choice.tables import Candidates, features_of, list_keys
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.terms import NONE
-from deepbroad.solvers import LBFGS
 
 # Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
 MOST_CELLS = 1
+# Rows up to which fits are in their space.
+FEW_ROWS = 2048
 # Scores that one instruction adds.
 VECTOR = 16
 # Shares of the variance of all scores that a model without its weakest tables is tried with.
@@ -68,13 +71,8 @@ class Model:
     tables: LevelledTerms
     present: np.ndarray
     final: np.ndarray
-    fits: FoldFits
+    fits: Fits
     tuned: Tuned
-
-    def losses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the loss of each held-out row, and its weight."""
-        self.fits.point = self.tuned.point
-        return self.fits.held_losses()
 
 
 @dataclass
@@ -199,7 +197,8 @@ class Search:
         """Return which tables each fold has, which all rows will have, and the best tuples."""
         settings, features = self.settings, features_of(tables)
         # Rows of many scores take as much longer as they have vectors of them.
-        vectors = max(1.0, best.fits.n_lanes / VECTOR)
+        lanes = self.rows.n_folds * (self.rows.source.n_classes - 1)
+        vectors = max(1.0, lanes / VECTOR)
         copies = 2 if settings.shifted else 1
         work = float(self.rows.source.n_rows) * len(tables.terms) * copies * vectors
         if self.among is not None or work <= settings.unscreened:
@@ -239,7 +238,7 @@ class Search:
             strength = np.concatenate([lower.tuned.strength, strength])
             present = np.concatenate([lower.present, present])
             final = np.concatenate([lower.final, final])
-        fits = FoldFits(self.rows, tables.terms, present, self.threads)
+        fits = self._make_fits(tables, present)
         if lower is not None:
             lower.fits.point = lower.tuned.point
             fits.carry(lower.fits)
@@ -249,6 +248,12 @@ class Search:
         self._note(order, len(new.terms), tuned.loss)
         return Model(tables, present, final, fits, tuned)
 
+    def _make_fits(self, tables: LevelledTerms, present: np.ndarray) -> Fits:
+        """Return fits in the space of rows where these are few, else of cells."""
+        if self.rows.source.n_rows <= FEW_ROWS:
+            return RowFits(self.rows, tables.terms, present, self.threads)
+        return FoldFits(self.rows, tables.terms, present, self.settings, self.threads)
+
     def _note(self, order: int, tables: int, loss: float | None) -> None:
         """Keep what was tried."""
         taken = not self.trials
@@ -256,8 +261,7 @@ class Search:
 
     def _is_better(self, found: Model, best: Model) -> bool:
         """Tell whether held-out rows gain more than chance would give."""
-        gain, error = compare_losses(best.losses(), found.losses())
-        return gain > max(self.settings.certainty * error, self.settings.gain * best.tuned.loss)
+        return is_better(found.tuned.losses, best.tuned.losses, self.settings)
 
     def prefers_counts(self, best: Model, counted: LevelledTerms, smoothing: float) -> bool:
         """Tell whether held-out rows gain where cells score by their counts."""
@@ -266,13 +270,10 @@ class Search:
         )
         if found is None:
             return False
-        best.losses()
-        held = self.rows.held[:, 0] > 0
-        before = best.fits.losses[held, 0], self.rows.held[held, 0].astype(np.float64)
-        gain, error = compare_losses(before, found)
-        loss = float(np.average(found[0], weights=found[1]))
-        self._note(int(counted.terms.orders.max()), len(counted.terms), loss)
-        taken = gain > max(self.settings.certainty * error, self.settings.gain * best.tuned.loss)
+        best.fits.point = best.tuned.point
+        before = HeldLosses.of(best.fits.losses[:, :1], self.rows.held[:, :1])
+        self._note(int(counted.terms.orders.max()), len(counted.terms), found.mean)
+        taken = is_better(found, before, self.settings)
         self.trials[-1] |= {"by_counts": True, "taken": taken}
         return taken
 
@@ -281,11 +282,8 @@ class Search:
 
         Each fold leaves out what is weak in its own model, which has not seen its held-out rows.
         """
-        variances, before, chosen = best.fits.variances(best.tuned.point), best.losses(), best
-        settings = self.settings
-        solver = LBFGS(
-            max_iter=settings.iterations, tol=settings.tolerance * min(1.0, best.fits.objective)
-        )
+        best.fits.point, chosen = best.tuned.point, best
+        variances = best.fits.variances()
         for share in PRUNED:
             present = np.column_stack([select_strong(each, share) for each in variances.T])
             final = select_strong(variances.mean(axis=1) * best.final, share)
@@ -296,11 +294,11 @@ class Search:
             if self.is_late() or final[best.final].all():
                 break
             best.fits.point, best.fits.present = best.tuned.point, best.present & present
-            loss = best.fits.minimise(best.tuned.strength, solver)
-            gain, _ = compare_losses(before, best.fits.held_losses())
-            if -gain > settings.gain * best.tuned.loss:
+            losses = best.fits.minimise(best.tuned.strength)
+            gain, _ = losses.gain_over(best.tuned.losses)
+            if -gain > self.settings.gain * best.tuned.loss:
                 break
-            tuned = Tuned(best.tuned.strength, loss, best.fits.point)
+            tuned = Tuned(best.tuned.strength, losses, best.fits.point)
             chosen = Model(best.tables, best.fits.present, best.final & final, best.fits, tuned)
         return chosen
 
@@ -313,17 +311,6 @@ def select_strong(variances: np.ndarray, share: float) -> np.ndarray:
     strong = np.zeros(len(variances), bool)
     strong[order[:count]] = True
     return strong
-
-
-def compare_losses(
-    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
-) -> tuple[float, float]:
-    """Return by how much the second losses of the same rows are lower, and the standard error."""
-    difference, weights = first[0] - second[0], first[1]
-    total = float(weights.sum())
-    gain = float(weights @ difference) / total
-    spread = float(weights @ (difference - gain) ** 2) / total
-    return gain, float(np.sqrt(spread / max(total - 1.0, 1.0)))
 
 
 def choose(

@@ -5,19 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.choice.fits import Fits, HeldLosses
 from deepbroad.engine.choice.settings import Settings
 from deepbroad.model.resolutions import LevelledTerms
-from deepbroad.solvers import LBFGS
 
 # A cell's score with a standard deviation of ten log odds is as good as free, and one of a
 # thousandth as good as none; larger common factors change nothing that validation could see.
-LEAST, MOST, RANGE = 1e-2, 1e6, 1e5
+LEAST, MOST = 1e-2, 1e6
+MOST_STEPS = 8
 # A probe is noisy: a table borrows from the tables of its order and level as if these had shown so
 # many effective parameters of it.
 BORROWED = 4.0
-# Pairs of steps that the solver remembers: more cost as much as a pass over few rows.
-HISTORY = 6
 # How many times more precise the fit is by which models are compared.
 POLISHED = 5
 # The share of a table's parameters that are effective at least: probes may be negative.
@@ -26,11 +24,22 @@ LEAST_SHARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """Strengths of tables, and the held-out loss and the point of their fits."""
+    """Strengths of tables, and the held-out losses and the point of their fits."""
 
     strength: np.ndarray
-    loss: float
-    point: np.ndarray
+    losses: HeldLosses
+    point: object
+
+    @property
+    def loss(self) -> float:
+        """The mean held-out loss."""
+        return self.losses.mean
+
+
+def is_better(found: HeldLosses, best: HeldLosses, settings: Settings) -> bool:
+    """Tell whether held-out rows gain more than chance would give: the rule of every comparison."""
+    gain, error = found.gain_over(best)
+    return gain > max(settings.certainty * error, settings.gain * best.mean)
 
 
 def first_strengths(tables: LevelledTerms, variance: float) -> np.ndarray:
@@ -47,7 +56,7 @@ class Tuning:
 
     Parameters
     ----------
-    fits : FoldFits
+    fits : Fits
     tables : LevelledTerms
     settings : Settings
     draws : ndarray of shape (n_rows,)
@@ -58,7 +67,7 @@ class Tuning:
 
     def __init__(
         self,
-        fits: FoldFits,
+        fits: Fits,
         tables: LevelledTerms,
         settings: Settings,
         draws: np.ndarray,
@@ -74,67 +83,78 @@ class Tuning:
 
         The search ends there if that gains nothing over the `known` loss of a model without them.
         """
-        best = self._scale(strength, scaled)
+        best = self._scale(self._fit(strength), scaled)
         if best.loss > known * (1.0 - self._settings.gain):
             return best
-        every, factor = np.ones(len(strength), bool), 1.0
+        every, factor = np.ones(len(strength), bool), 0.0
         for _ in range(self._settings.rounds):
             if self._is_late():
                 break
             self._fits.point = best.point
-            relative = self._weigh(best.strength)
-            found = self._scale(relative / factor, every)
-            factor = float(np.median(relative / found.strength))
-            gain = 1.0 - found.loss / best.loss
-            if gain > 0.0:
-                best = found
-            if gain < self._settings.gain:
+            relative = self._weigh()
+            if factor:
+                found = self._fit(relative / factor)
+            else:
+                found = self._scale(self._fit(relative), every)
+                factor = float(np.median(relative / found.strength))
+            if not is_better(found.losses, best.losses, self._settings):
                 break
+            best = found
         # Fits that have not converged look better than their strengths are.
         self._fits.point = best.point
         return self._fit(best.strength, precision=POLISHED)
 
     def _fit(self, strength: np.ndarray, precision: int = 1) -> Tuned:
-        settings = self._settings
-        solver = LBFGS(
-            max_iter=settings.iterations * precision,
-            tol=settings.tolerance * min(1.0, self._fits.objective) / precision,
-            history=HISTORY,
-            double_limit=0,
-        )
         strength = np.clip(strength, LEAST, MOST)
-        found = self._fits.minimise(strength, solver)
+        found = self._fits.minimise(strength, precision)
         return Tuned(strength, found, self._fits.point)
 
-    def _scale(self, strength: np.ndarray, scaled: np.ndarray) -> Tuned:
-        """Return the best fit over a common factor of some strengths.
+    def _scale(self, first: Tuned, scaled: np.ndarray) -> Tuned:
+        """Return the best fit over a common factor of some strengths, from that of a first fit.
 
-        Weaker ones go on from the last fit. Stronger ones begin where the search did: from a fit
-        that has learned too much they would be long in coming back.
+        The factor goes up and down by steps as long as held-out rows gain; then a parabola through
+        the best three tells where the least loss is.
         """
-        begin = self._fits.point
-        first = best = self._fit(strength)
-        for step in (self._settings.step, 1.0 / self._settings.step):
-            factor = step
-            while 1.0 / RANGE < factor < RANGE and not self._is_late():
-                self._fits.point = best.point if step > 1.0 else begin
-                found = self._fit(np.where(scaled, strength / factor, strength))
-                if found.loss >= best.loss * (1.0 - self._settings.gain):
-                    break
-                best = found
-                factor *= step
-            if best is not first:
-                break
-        self._fits.point = best.point
-        return best
+        tried = {0: first}
 
-    def _weigh(self, strength: np.ndarray) -> np.ndarray:
+        def at(step: float) -> Tuned:
+            nearest = min(tried, key=lambda other: abs(other - step))
+            self._fits.point = tried[nearest].point
+            factor = self._settings.step**step
+            strength = np.where(scaled, first.strength / factor, first.strength)
+            tried[step] = self._fit(strength)
+            return tried[step]
+
+        best = 0
+        for way in (1, -1):
+            while abs(best) < MOST_STEPS and not self._is_late():
+                if at(best + way).loss >= tried[best].loss:
+                    break
+                best += way
+            if best:
+                break
+        if self._is_late():
+            return tried[best]
+        return self._interpolate(tried, best, at)
+
+    def _interpolate(self, tried, best, at):
+        below, here, above = (tried.get(best + k) for k in (-1, 0, 1))
+        if below is None or above is None:
+            return here
+        curve = below.loss + above.loss - 2.0 * here.loss
+        slope = 0.5 * (above.loss - below.loss)
+        if 0.5 * slope * slope / max(curve, 1e-12) > self._settings.gain * here.loss:
+            found = at(best - slope / curve)
+            return found if found.loss < here.loss else here
+        return here
+
+    def _weigh(self) -> np.ndarray:
         """Return the strengths that the evidence gives: λ = γ / ‖β‖² for each table.
 
         A Gamma prior whose mean is the strength of the table's group, by order and level, holds for
         tables that show little.
         """
-        effective, diagonal, squares = self._fits.traces(strength, self._draws)
+        effective, diagonal, squares = self._fits.traces(self._draws)
         group, count = self._group, int(self._group.max()) + 1
         whole = [np.bincount(group, each, count) for each in (effective, diagonal, squares)]
         share = np.clip(whole[0] / np.maximum(whole[1], 1e-12), LEAST_SHARE, 1.0)

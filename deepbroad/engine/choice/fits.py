@@ -1,0 +1,108 @@
+"""What the choice needs of fits of one set of tables to all validation folds."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from deepbroad.model.terms import Terms
+
+
+class Traces(NamedTuple):
+    """What the evidence knows of each table, means over folds, (n_tables,).
+
+    Attributes
+    ----------
+    effective : ndarray
+        Effective number of parameters, by a probe: noisy, may be negative, right in the mean.
+    diagonal : ndarray
+        The same by the diagonal of the Hessian: exact, but overlaps of tables count repeatedly.
+    squares : ndarray
+        Sum of the squared scores of cells.
+    """
+
+    effective: np.ndarray
+    diagonal: np.ndarray
+    squares: np.ndarray
+
+
+class HeldLosses(NamedTuple):
+    """Log losses of the rows that are held out, by models that were not fitted to them.
+
+    Attributes
+    ----------
+    each : ndarray of shape (n_held,)
+    weights : ndarray of shape (n_held,)
+    """
+
+    each: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, losses: np.ndarray, held: np.ndarray) -> "HeldLosses":
+        """Take the losses (n, K) of rows by their weight (n, K) among those that a fold holds out."""
+        shares = held.astype(np.float64)
+        weights = shares.sum(axis=1)
+        kept = weights > 0
+        return cls((losses * shares).sum(axis=1)[kept] / weights[kept], weights[kept])
+
+    @property
+    def mean(self) -> float:
+        """The mean by weight."""
+        return float(self.weights @ self.each / self.weights.sum())
+
+    def gain_over(self, before: "HeldLosses") -> tuple[float, float]:
+        """Return by how much the mean is lower than one of the same rows, and its standard error."""
+        difference, total = before.each - self.each, float(self.weights.sum())
+        gain = float(self.weights @ difference) / total
+        spread = float(self.weights @ (difference - gain) ** 2) / total
+        return gain, float(np.sqrt(spread / max(total - 1.0, 1.0)))
+
+
+class Fits(Protocol):
+    """Models of the same tables, each fitted to the training rows of a fold.
+
+    Attributes
+    ----------
+    terms : Terms
+    present : bool array of shape (n_tables, K)
+        Which tables the model of each fold has; may change between fits.
+    point : object
+        The latest fit; setting it goes back to another.
+    """
+
+    terms: Terms
+    present: np.ndarray
+    point: Any
+
+    n_folds: int
+
+    @property
+    def losses(self) -> np.ndarray:
+        """Log loss of each row under the model of each fold, (n, K)."""
+
+    def minimise(self, strength: np.ndarray, precision: int = 1) -> HeldLosses:
+        """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
+
+    def held_shares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, folds and probabilities (n, C) of all held-out rows."""
+
+    def variances(self) -> np.ndarray:
+        """Return the mean square of what tables add to the scores of rows, (n_tables, K)."""
+
+    def traces(self, draws: np.ndarray) -> Traces:
+        """Return what the evidence knows of each table; `draws` (n_rows,) are uniform.
+
+        With labels y* drawn from the model, b = Zᵀ(1[y*] - p) has the Hessian H as its covariance,
+        so that b·(H + Λ)⁻¹b, summed over the cells of a table, has its effective number of
+        parameters as its mean.
+        """
+
+
+def draw_residuals(shares: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Return 1[y*] - p of labels drawn from p, for all classes but the first, (n, C - 1)."""
+    below = 1.0 - shares.sum(axis=1, keepdims=True)
+    bounds = np.concatenate([below, below + np.cumsum(shares, axis=1)], axis=1)
+    bounds[:, -1] = np.inf
+    drawn = (draws[:, None] >= bounds[:, :-1]) & (draws[:, None] < bounds[:, 1:])
+    found: np.ndarray = drawn - shares
+    return found

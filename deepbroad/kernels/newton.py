@@ -1,0 +1,191 @@
+"""Newton's method for multinomial logistic models of few rows, by their duals.
+
+A cell's scores are β = (1/λ) Σ a over its rows, with a dual for each row and class. The duals of
+all classes add up to 0, so that those of all classes but the first are enough: the scores relative
+to the first class are f = offset + K (a + Σ_c a_c). The solution has a = ω (1[y] - p), and a Newton
+step solves
+
+    (I + W K') x = ω (1[y] - p) - a,    W u = ω (p u - p Σ p u),    K' x = K (x + Σ_c x_c)
+
+by conjugate gradients in the inner product x·K'z, in which the matrix is symmetric.
+
+=========  ====================================================  ===============  =======
+symbol     meaning                                               shape            dtype
+=========  ====================================================  ===============  =======
+kernel     K, which has the prior variance of class terms too    (rows, rows)     float32
+weights    ω, 0 where a row is held out                          (rows,)          float32
+used       the rows of any weight                                (n_used,)        int64
+offset     scores of classes that cost nothing                   (C - 1,)         float32
+duals      a                                                     (C - 1, rows)    float32
+scores     f                                                     (C - 1, rows)    float32
+shares     p                                                     (C - 1, rows)    float32
+=========  ====================================================  ===============  =======
+"""
+
+import numpy as np
+
+from deepbroad.kernels.jit import inlined, jit
+from deepbroad.kernels.similarity import multiply_kernel
+
+# Steps are halved so often until the objective falls.
+HALVINGS = 12
+
+
+@inlined
+def apply_kernel(kernel, vectors, used, mixed, out):
+    """Write K' times vectors; `mixed` is room."""
+    for r in used:
+        whole = np.float32(0.0)
+        for c in range(len(vectors)):
+            whole += vectors[c, r]
+        for c in range(len(vectors)):
+            mixed[c, r] = vectors[c, r] + whole
+    multiply_kernel(kernel, mixed, used, out)
+
+
+@inlined
+def lose_row(scores, r, label):
+    """Return the log loss of a row."""
+    largest = np.float32(0.0)
+    for c in range(len(scores)):
+        largest = max(largest, scores[c, r])
+    total = np.exp(np.float64(-largest))
+    for c in range(len(scores)):
+        total += np.exp(np.float64(scores[c, r] - largest))
+    own = scores[label - 1, r] if label > 0 else np.float32(0.0)
+    return np.log(total) + np.float64(largest - own)
+
+
+@inlined
+def share_out(scores, r, shares):
+    """Write the probabilities of a row."""
+    largest = np.float32(0.0)
+    for c in range(len(scores)):
+        largest = max(largest, scores[c, r])
+    total = np.exp(-largest)
+    for c in range(len(scores)):
+        shares[c, r] = np.exp(scores[c, r] - largest)
+    for c in range(len(scores)):
+        total += shares[c, r]
+    for c in range(len(scores)):
+        shares[c, r] /= total
+
+
+@inlined
+def measure(scores, duals, offset, weights, labels, used):
+    """Return the objective: the loss of rows, and half of a·K'a."""
+    total = 0.0
+    for r in used:
+        total += weights[r] * lose_row(scores, r, labels[r])
+        for c in range(len(scores)):
+            total += 0.5 * np.float64(duals[c, r]) * np.float64(scores[c, r] - offset[c])
+    return total
+
+
+@inlined
+def curve(shares, weights, r, vectors, out):
+    """Write W times the vectors of a row, added to what is there."""
+    mean = np.float32(0.0)
+    for c in range(len(shares)):
+        mean += shares[c, r] * vectors[c, r]
+    for c in range(len(shares)):
+        out[c, r] += weights[r] * shares[c, r] * (vectors[c, r] - mean)
+
+
+@jit
+def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
+    """Write the x with (I + W K') x = right, and K'x; return the number of products.
+
+    `right` is used up. Steps end where the residual has fallen by `tol`.
+    """
+    m, n_rows = right.shape
+    mixed = np.zeros((m, n_rows), np.float32)
+    residual_image = np.empty((m, n_rows), np.float32)
+    product = np.zeros((m, n_rows), np.float32)
+    found[:], image[:] = 0.0, 0.0
+    apply_kernel(kernel, right, used, mixed, residual_image)
+    direction, direction_image = right.copy(), residual_image.copy()
+    size = dot(right, residual_image, used)
+    enough = size * tol * tol
+    for step in range(most):
+        if not size > enough:
+            return step + 1
+        for r in used:
+            for c in range(m):
+                product[c, r] = direction[c, r]
+            curve(shares, weights, r, direction_image, product)
+        length = np.float32(size / dot(product, direction_image, used))
+        for c in range(m):
+            for r in range(n_rows):
+                found[c, r] += length * direction[c, r]
+                image[c, r] += length * direction_image[c, r]
+                right[c, r] -= length * product[c, r]
+        apply_kernel(kernel, right, used, mixed, residual_image)
+        before, size = size, dot(right, residual_image, used)
+        ratio = np.float32(size / before)
+        for c in range(m):
+            for r in range(n_rows):
+                direction[c, r] = right[c, r] + ratio * direction[c, r]
+                direction_image[c, r] = residual_image[c, r] + ratio * direction_image[c, r]
+    return most + 1
+
+
+@inlined
+def dot(first, second, used):
+    """Return the inner product of two vectors in double precision."""
+    total = 0.0
+    for c in range(len(first)):
+        for r in used:
+            total += np.float64(first[c, r]) * np.float64(second[c, r])
+    return total
+
+
+@jit
+def fit_rows(kernel, labels, weights, used, offset, duals, scores, shares, tol, most, products):
+    """Minimise the objective from the given duals; return it, write scores and shares of all rows.
+
+    The fit ends where a step promises less than `tol` of the objective. `products` counts.
+    """
+    m, n_rows = duals.shape
+    mixed = np.zeros((m, n_rows), np.float32)
+    right = np.zeros((m, n_rows), np.float32)
+    found = np.empty((m, n_rows), np.float32)
+    image = np.empty((m, n_rows), np.float32)
+    tried_duals = np.zeros((m, n_rows), np.float32)
+    tried = np.empty((m, n_rows), np.float32)
+    apply_kernel(kernel, duals, used, mixed, scores)
+    products[0] += 1
+    for c in range(m):
+        for r in range(n_rows):
+            scores[c, r] += offset[c]
+    loss = measure(scores, duals, offset, weights, labels, used)
+    for step in range(most):
+        for r in used:
+            share_out(scores, r, shares)
+            for c in range(m):
+                right[c, r] = -weights[r] * shares[c, r] - duals[c, r]
+            if labels[r] > 0:
+                right[labels[r] - 1, r] += weights[r]
+        tried[:] = right
+        products[0] += solve_rows(kernel, shares, weights, used, tried, found, image, 0.1, 60)
+        promised = dot(right, image, used)
+        if not promised > tol * loss:
+            break
+        length, better = np.float32(1.0), False
+        for _ in range(HALVINGS):
+            for c in range(m):
+                for r in range(n_rows):
+                    tried[c, r] = scores[c, r] + length * image[c, r]
+                for r in used:
+                    tried_duals[c, r] = duals[c, r] + length * found[c, r]
+            now = measure(tried, tried_duals, offset, weights, labels, used)
+            if now < loss:
+                better = True
+                break
+            length *= np.float32(0.5)
+        if not better:
+            break
+        scores[:], duals[:], loss = tried, tried_duals, now
+    for r in range(n_rows):
+        share_out(scores, r, shares)
+    return loss
