@@ -90,7 +90,7 @@ def mirror(kernel):
 
 @inlined
 def multiply_kernel(kernel, vectors, used, out):
-    """Write the products of vectors (m, rows) with K; of rows outside `used` they are 0."""
+    """Write the products of vectors (m, rows) with K; vectors are 0 outside the `used` rows."""
     out[:] = 0.0
     n_rows, whole = len(kernel), len(used) // 4 * 4
     for q in range(0, whole, 4):

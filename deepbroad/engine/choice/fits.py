@@ -80,14 +80,14 @@ class Fits(Protocol):
     def losses(self) -> np.ndarray:
         """Log loss of each row under the model of each fold, (n, K)."""
 
-    def minimise(self, strength: np.ndarray, precision: int = 1) -> HeldLosses:
+    def minimise(self, strength: np.ndarray) -> HeldLosses:
         """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
 
     def held_shares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, folds and probabilities (n, C) of all held-out rows."""
 
     def variances(self) -> np.ndarray:
-        """Return the mean square of what tables add to the scores of rows, (n_tables, K)."""
+        """Return the squares of what tables add to the scores, summed over rows, (n_tables, K)."""
 
     def traces(self, draws: np.ndarray) -> Traces:
         """Return what the evidence knows of each table; `draws` (n_rows,) are uniform.

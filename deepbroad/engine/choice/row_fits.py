@@ -23,11 +23,9 @@ from deepbroad.model.terms import NONE, Terms
 # Variance that the scores of classes may have about their frequencies: as good as free.
 CLASS_VARIANCE = 100.0
 # Share of the objective that the last Newton step may promise, and steps at most.
-TOLERANCE, STEPS = 1e-3, 40
+TOLERANCE, STEPS = 3e-4, 40
 # By how much the residual of a probe falls, and products at most.
 PROBE_TOLERANCE, PROBE_STEPS = 0.03, 60
-# Probes, whose uniform numbers are apart by the golden ratio.
-PROBES, GOLDEN = 1, 0.6180339887498949
 # Strengths that differ by no more than this share are the same.
 SAME = 1e-5
 # Comparisons from which work is shared out to threads.
@@ -53,7 +51,7 @@ class RowPoint(NamedTuple):
 class RowFits:
     """Models of the same tables, each fitted to the training rows of a fold.
 
-    It does what `deepbroad.engine.choice.fold_fits.FoldFits` does.
+    It does what `deepbroad.engine.choice.cell_fits.CellFits` does.
     """
 
     def __init__(
@@ -80,20 +78,20 @@ class RowFits:
         self.point = self._at = RowPoint(np.zeros_like(self._scores), inverse, [])
         self.products = np.zeros(self.n_folds, np.int64)
 
-    def minimise(self, strength: np.ndarray, precision: int = 1) -> HeldLosses:
+    def minimise(self, strength: np.ndarray) -> HeldLosses:
         """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
         inverse = np.where(self.present, 1.0 / strength[:, None], 0.0).astype(np.float32)
-        self._fit(RowPoint(self.point.duals.copy(), inverse, self._compare(inverse)), precision)
+        self._fit(RowPoint(self.point.duals.copy(), inverse, self._compare(inverse)))
         return HeldLosses.of(self.losses, self.rows.held)
 
-    def _fit(self, point: RowPoint, precision: int, steps: int = STEPS) -> None:
+    def _fit(self, point: RowPoint, steps: int = STEPS) -> None:
         """Let the point be where Newton steps from it end, with its scores and shares."""
         self.threads.run(
             [
                 partial(
                     fit_rows, point.kernels[k], self._labels, self._weights[k], self._used[k],
                     self._offsets[k], point.duals[k], self._scores[k], self._shares[k],
-                    TOLERANCE / precision, steps, self.products[k : k + 1],
+                    TOLERANCE, steps, self.products[k : k + 1],
                 )
                 for k in range(self.n_folds)
             ]
@@ -103,7 +101,7 @@ class RowFits:
     def _refresh(self) -> None:
         """Let scores and shares be those of the point."""
         if self.point is not self._at:
-            self._fit(self.point, 1, steps=0)
+            self._fit(self.point, steps=0)
 
     @property
     def losses(self) -> np.ndarray:
@@ -124,7 +122,8 @@ class RowFits:
         return rows, folds, np.column_stack([first, shares])
 
     def variances(self) -> np.ndarray:
-        """Return the mean square of what tables add to the scores of rows, (n_tables, K)."""
+        """Return the squares of what tables add to the scores, summed over rows, (n_tables, K)."""
+        self._refresh()
         nothing = np.zeros_like(self._scores)
         return self._sum_tables(nothing, nothing)[:, :, 3]
 
@@ -133,15 +132,8 @@ class RowFits:
         self.point = self.point._replace(duals=other.point.duals)
 
     def traces(self, draws: np.ndarray) -> Traces:
-        """Return what the evidence knows of each table; as `FoldFits.traces` does."""
+        """Return what the evidence knows of each table; as `CellFits.traces` does."""
         self._refresh()
-        sums = np.mean([self._probe(draws + p * GOLDEN) for p in range(PROBES)], axis=0)
-        counts = np.maximum(self.present.sum(axis=1), 1)
-        return Traces(*(sums[:, :3] / counts[:, None]).T)
-
-    def _probe(self, draws: np.ndarray) -> np.ndarray:
-        """Return the sums of a probe over the folds, (n_tables, 4)."""
-        draws = draws % 1.0
         probes = np.zeros_like(self._scores)
         for k, used in enumerate(self._used):
             drawn = draw_residuals(self._shares[k][:, used].T, draws[used])
@@ -156,11 +148,27 @@ class RowFits:
                 for k in range(self.n_folds)
             ]
         )  # fmt: skip
-        return self._sum_tables(found, probes).sum(axis=1)
+        # Conjugate gradients end where K' times the residual is small: where K is flat, x is far off
+        # yet. Its image is not, and gives x = e - W K'x.
+        sums = self._sum_tables(probes - self._curve(image), probes).sum(axis=1)
+        counts = np.maximum(self.present.sum(axis=1), 1)
+        return Traces(*(sums[:, :3] / counts[:, None]).T)
+
+    def _curve(self, image: np.ndarray) -> np.ndarray:
+        """Return W times vectors, ω (p u - p Σ p u)."""
+        shares = self._shares
+        mean = (shares * image).sum(axis=1, keepdims=True)
+        found: np.ndarray = self._weights[:, None] * shares * (image - mean)
+        return found
 
     def _sum_tables(self, solved: np.ndarray, probes: np.ndarray) -> np.ndarray:
         """Return the sums of `deepbroad.kernels.similarity.sum_tables`."""
-        duals, inverse, _ = self.point
+        inverse = self.point.inverse
+        # At the solution the duals are these residuals; as they are found, they may differ from
+        # them by what K ignores.
+        duals = -self._weights[:, None] * self._shares
+        for k in range(1, self.n_classes):
+            duals[:, k - 1] += self._weights * (self._labels == k)
         curved = self._weights[:, None] * self._shares * (1.0 - self._shares)
         parts = [mix(solved), probes, mix(duals), duals, curved]
         values = np.ascontiguousarray(np.stack(parts).transpose(3, 1, 0, 2), np.float32)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.choice.fits import Fits
 from deepbroad.engine.planning import Planner, group_part
 from deepbroad.engine.scatter import Scatter, Whole
 from deepbroad.kernels.screening import agree
@@ -43,7 +43,7 @@ class Screening(NamedTuple):
     chance: np.ndarray
 
 
-def screen(fits: FoldFits, tables: LevelledTerms, seed: int) -> Screening:
+def screen(fits: Fits, tables: LevelledTerms, seed: int) -> Screening:
     """Return what residuals of held-out rows show in candidate tables."""
     rows, folds, shares = fits.held_shares()
     source = fits.rows.source.take(rows)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from deepbroad.data.source import Source
+from deepbroad.engine.choice.cell_fits import CellFits
 from deepbroad.engine.choice.counting import held_losses_by_counts, list_counted
 from deepbroad.engine.choice.dealing import DealtRows, deal_rows
 from deepbroad.engine.choice.fits import Fits, HeldLosses
-from deepbroad.engine.choice.fold_fits import FoldFits
 from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.engine.choice.screening import keep, screen
 from deepbroad.engine.choice.settings import Settings
@@ -252,7 +252,7 @@ class Search:
         """Return fits in the space of rows where these are few, else of cells."""
         if self.rows.source.n_rows <= FEW_ROWS:
             return RowFits(self.rows, tables.terms, present, self.threads)
-        return FoldFits(self.rows, tables.terms, present, self.settings, self.threads)
+        return CellFits(self.rows, tables.terms, present, self.threads)
 
     def _note(self, order: int, tables: int, loss: float | None) -> None:
         """Keep what was tried."""

@@ -16,8 +16,6 @@ MOST_STEPS = 8
 # A probe is noisy: a table borrows from the tables of its order and level as if these had shown so
 # many effective parameters of it.
 BORROWED = 4.0
-# How many times more precise the fit is by which models are compared.
-POLISHED = 5
 # The share of a table's parameters that are effective at least: probes may be negative.
 LEAST_SHARE = 0.05
 
@@ -84,30 +82,16 @@ class Tuning:
         The search ends there if that gains nothing over the `known` loss of a model without them.
         """
         best = self._scale(self._fit(strength), scaled)
-        if best.loss > known * (1.0 - self._settings.gain):
+        if best.loss > known * (1.0 - self._settings.gain) or self._is_late():
             return best
-        every, factor = np.ones(len(strength), bool), 0.0
-        for _ in range(self._settings.rounds):
-            if self._is_late():
-                break
-            self._fits.point = best.point
-            relative = self._weigh()
-            if factor:
-                found = self._fit(relative / factor)
-            else:
-                found = self._scale(self._fit(relative), every)
-                factor = float(np.median(relative / found.strength))
-            if not is_better(found.losses, best.losses, self._settings):
-                break
-            best = found
-        # Fits that have not converged look better than their strengths are.
         self._fits.point = best.point
-        return self._fit(best.strength, precision=POLISHED)
+        found = self._scale(self._fit(self._weigh()), np.ones(len(strength), bool))
+        return found if is_better(found.losses, best.losses, self._settings) else best
 
-    def _fit(self, strength: np.ndarray, precision: int = 1) -> Tuned:
+    def _fit(self, strength: np.ndarray) -> Tuned:
         strength = np.clip(strength, LEAST, MOST)
-        found = self._fits.minimise(strength, precision)
-        return Tuned(strength, found, self._fits.point)
+        losses = self._fits.minimise(strength)
+        return Tuned(strength, losses, self._fits.point)
 
     def _scale(self, first: Tuned, scaled: np.ndarray) -> Tuned:
         """Return the best fit over a common factor of some strengths, from that of a first fit.
@@ -128,9 +112,11 @@ class Tuning:
         best = 0
         for way in (1, -1):
             while abs(best) < MOST_STEPS and not self._is_late():
-                if at(best + way).loss >= tried[best].loss:
+                gain = tried[best].loss - at(best + way).loss
+                if gain > 0.0:
+                    best += way
+                if gain < self._settings.gain * tried[best].loss:
                     break
-                best += way
             if best:
                 break
         if self._is_late():
