@@ -41,7 +41,7 @@ FLOAT = np.dtype(np.float32)
 ABSENT = 1e9
 # Share of the objective that the last Newton step may promise, steps at most, and how often one is
 # halved until the objective falls.
-TOLERANCE, STEPS, HALVINGS = 1e-3, 20, 8
+TOLERANCE, STEPS, HALVINGS = 3e-3, 20, 8
 # By how much conjugate gradients let the residual fall, and their steps at most.
 SOLVED, PROBED, SOLVER_STEPS = 0.2, 0.1, 30
 # Rows, and scores of cells, from which work is shared out to threads.
@@ -194,15 +194,16 @@ class CellFits:
 
     def minimise(self, strength: np.ndarray) -> HeldLosses:
         """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
+        self._leave_out_absent()
         self._refresh()
         self._strength, point = self._spread_strength(strength), self.point.scores
-        now = self._measure(point)
+        now, scale = self._measure(point), self._scale(self._curve())
         for _ in range(STEPS):
             right = self._gather()
             self._run_cells(penalise_lanes, point.cells, self._strength, right.cells, self._sums)
             np.negative(right.classes, out=right.classes)
             np.negative(right.cells, out=right.cells)
-            scale, promised = self._scale(self._curve()), np.zeros(self.n_folds)
+            promised = np.zeros(self.n_folds)
             step, image = self._solve(right, scale, promised)
             if not (promised > TOLERANCE * now).any():
                 break
@@ -211,6 +212,14 @@ class CellFits:
                 break
         self.point = self._at = CellPoint(point, self._strength)
         return HeldLosses.of(self._losses, self.rows.held)
+
+    def _leave_out_absent(self) -> None:
+        """Let a point score nothing by tables that folds do not have."""
+        absent = np.repeat(~self.present, self.n_classes - 1, axis=1)[self._table_of]
+        if self.point.scores.cells[absent].any():
+            scores = self.point.scores.copy()
+            scores.cells[absent] = 0.0
+            self.point = self.point._replace(scores=scores)
 
     def _spread_strength(self, strength: np.ndarray) -> np.ndarray:
         """Return λ of each reached cell in each fold, (n_reached, K)."""

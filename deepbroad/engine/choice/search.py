@@ -29,7 +29,7 @@ FEW_ROWS = 2048
 # Scores that one instruction adds.
 VECTOR = 16
 # Shares of the variance of all scores that a model without its weakest tables is tried with.
-PRUNED = (0.999, 0.99)
+PRUNED = (0.99,)
 
 # Takes what is being tried, the best held-out loss so far, and the share of the work that is done.
 Progress = Callable[[str, float | None, float], None]

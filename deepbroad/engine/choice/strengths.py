@@ -1,7 +1,8 @@
 """Strengths of tables: the evidence sets them relative to each other, held-out rows their scale."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from deepbroad.model.resolutions import LevelledTerms
 # A cell's score with a standard deviation of ten log odds is as good as free, and one of a
 # thousandth as good as none; larger common factors change nothing that validation could see.
 LEAST, MOST = 1e-2, 1e6
-MOST_STEPS = 8
 # A probe is noisy: a table borrows from the tables of its order and level as if these had shown so
 # many effective parameters of it.
 BORROWED = 4.0
 # The share of a table's parameters that are effective at least: probes may be negative.
 LEAST_SHARE = 0.05
+# So many fits worse than without the new tables end the search for their strength.
+HARMFUL = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,14 @@ def is_better(found: HeldLosses, best: HeldLosses, settings: Settings) -> bool:
     """Tell whether held-out rows gain more than chance would give: the rule of every comparison."""
     gain, error = found.gain_over(best)
     return gain > max(settings.certainty * error, settings.gain * best.mean)
+
+
+def find_vertex(below: float, here: float, above: float) -> tuple[float, float]:
+    """Return where the parabola through three values a step apart is least, and by how much."""
+    curve, slope = below + above - 2.0 * here, 0.5 * (above - below)
+    if curve <= 0.0:
+        return 0.0, 0.0
+    return -slope / curve, 0.5 * slope * slope / curve
 
 
 def first_strengths(tables: LevelledTerms, variance: float) -> np.ndarray:
@@ -81,11 +91,13 @@ class Tuning:
 
         The search ends there if that gains nothing over the `known` loss of a model without them.
         """
-        best = self._scale(self._fit(strength), scaled)
+        best = self._scale(strength, scaled, known)
         if best.loss > known * (1.0 - self._settings.gain) or self._is_late():
             return best
         self._fits.point = best.point
-        found = self._scale(self._fit(self._weigh()), np.ones(len(strength), bool))
+        # Where classes are nearly separable the evidence finds penalties that are too strong; never
+        # much too weak ones.
+        found = self._scale(self._weigh(), np.ones(len(strength), bool), inf, ways=(1,))
         return found if is_better(found.losses, best.losses, self._settings) else best
 
     def _fit(self, strength: np.ndarray) -> Tuned:
@@ -93,46 +105,49 @@ class Tuning:
         losses = self._fits.minimise(strength)
         return Tuned(strength, losses, self._fits.point)
 
-    def _scale(self, first: Tuned, scaled: np.ndarray) -> Tuned:
-        """Return the best fit over a common factor of some strengths, from that of a first fit.
+    def _scale(
+        self,
+        strength: np.ndarray,
+        scaled: np.ndarray,
+        known: float,
+        ways: Sequence[int] = (1, -1),
+    ) -> Tuned:
+        """Return the best fit over a common factor of some strengths.
 
-        The factor goes up and down by steps as long as held-out rows gain; then a parabola through
-        the best three tells where the least loss is.
+        The factor goes by steps as long as held-out rows gain, to weaker strengths (1) or stronger
+        ones (-1); then a parabola through the best three tells where the least loss is. Weaker ones
+        go on from the nearest fit. Stronger ones begin where the search did: from a fit that has
+        learned too much they would be long in coming back.
         """
-        tried = {0: first}
+        begin, tried = self._fits.point, {0.0: self._fit(strength)}
 
-        def at(step: float) -> Tuned:
-            nearest = min(tried, key=lambda other: abs(other - step))
-            self._fits.point = tried[nearest].point
+        def fit_at(step: float) -> Tuned:
+            below = [known for known in tried if known < step]
+            self._fits.point = tried[max(below)].point if below else begin
             factor = self._settings.step**step
-            strength = np.where(scaled, first.strength / factor, first.strength)
-            tried[step] = self._fit(strength)
+            tried[step] = self._fit(np.where(scaled, strength / factor, strength))
             return tried[step]
 
-        best = 0
-        for way in (1, -1):
-            while abs(best) < MOST_STEPS and not self._is_late():
-                gain = tried[best].loss - at(best + way).loss
+        best = 0.0
+        # Where some strengths do harm, weaker ones do more, and ever stronger ones do nothing.
+        for way in ways if tried[best].loss < known else (-1,):
+            gain = inf
+            while gain >= self._settings.gain * tried[best].loss and not self._is_late():
+                if tried[best].loss > known and len(tried) > HARMFUL:
+                    break
+                gain = tried[best].loss - fit_at(best + way).loss
                 if gain > 0.0:
                     best += way
-                if gain < self._settings.gain * tried[best].loss:
-                    break
             if best:
                 break
-        if self._is_late():
+        around = [tried.get(best + k) for k in (-1, 0, 1)]
+        if None in around or self._is_late():
             return tried[best]
-        return self._interpolate(tried, best, at)
-
-    def _interpolate(self, tried, best, at):
-        below, here, above = (tried.get(best + k) for k in (-1, 0, 1))
-        if below is None or above is None:
-            return here
-        curve = below.loss + above.loss - 2.0 * here.loss
-        slope = 0.5 * (above.loss - below.loss)
-        if 0.5 * slope * slope / max(curve, 1e-12) > self._settings.gain * here.loss:
-            found = at(best - slope / curve)
-            return found if found.loss < here.loss else here
-        return here
+        vertex, gain = find_vertex(*[fit.loss for fit in around if fit])
+        if gain < self._settings.gain * tried[best].loss:
+            return tried[best]
+        found = fit_at(best + vertex)
+        return min(found, tried[best], key=lambda fit: fit.loss)
 
     def _weigh(self) -> np.ndarray:
         """Return the strengths that the evidence gives: λ = γ / ‖β‖² for each table.

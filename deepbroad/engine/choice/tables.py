@@ -10,7 +10,7 @@ from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
 # Shifts of bins, in quarters of a bin, that the final model has beside unshifted ones, and those
 # that the search does with: strengths that are good for some are good for all.
-SHIFTS, SEARCHED = (1, 2, 3), (2,)
+SHIFTS, SEARCHED = (1, 2, 3), ()
 
 
 class Candidates:
@@ -74,11 +74,11 @@ class Candidates:
         """Return one table of one cell: a model has a table though no feature has two values."""
         return self._levelled(np.zeros((1, 1), np.int64), np.ones(1, np.int64))
 
-    def with_shifts(self, tables: LevelledTerms, shifts: Sequence[int] = SEARCHED) -> LevelledTerms:
+    def with_shifts(self, tables: LevelledTerms, shifts: Sequence[int] | None = None) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
         owners = features_of(tables)
         found, levels = [tables.terms.members], [tables.levels]
-        for quarters in shifts if self._is_shifted else ():
+        for quarters in (SEARCHED if shifts is None else shifts) if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
                 chosen = tables.levels == level
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
