@@ -8,6 +8,7 @@ import numpy as np
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.anchor import Anchor
 from deepbroad.engine.cell_list import BLOCK_BYTES, KEPT_BYTES, CellList
+from deepbroad.engine.row_newton import FEW_ROWS, find_beliefs
 from deepbroad.engine.workload import typical_work
 from deepbroad.kernels.dual import (
     gather_scores,
@@ -40,6 +41,8 @@ LISTING = 2.0
 # is begun.
 USUAL_ITERATIONS = 300
 LEAST_SWEEPS, MOST_SWEEPS = 20, 300
+# Share of the objective that the last Newton step of few rows may promise, and steps at most.
+NEWTON_TOLERANCE, NEWTON_STEPS = 1e-9, 60
 # Vectors as long as the scores that an anchor keeps.
 ANCHOR_VECTORS = 2
 # Strengths are not tried that are so many times weaker than some that took too long.
@@ -136,6 +139,7 @@ class RowDual:
         if not np.all(np.asarray(strength) > 0):
             return Ascent(0, inf, "slow")
         is_resumed = watch is not None and watch.is_resumed
+        is_begun = not is_resumed and self._begin(strength)
         self._strengthen(strength, gathers=not is_resumed)
         softness = float(self._inverse.sum())
         if softness >= HOPELESS * self._too_soft:
@@ -143,10 +147,29 @@ class RowDual:
         solver = DualAscent(tol=tol, most=int(min(self._most, most)), certain=certain)
         if watch is not None and not is_resumed and watch():
             return Ascent(0, inf, "stopped")
+        if is_begun and (gap := self.measure()) <= tol:
+            return Ascent(0, gap, "converged")
         ascent = solver.ascend(self, [] if watch is None else watch.gaps, watch)
         if ascent.status == "slow":
             self._too_soft = min(self._too_soft, softness)
         return ascent
+
+    def _begin(self, strength: PerTerm) -> bool:
+        """Begin at the solution by Newton's method where rows are few; tell whether they are."""
+        n_rows, n_classes = self._beliefs.shape
+        if n_rows > FEW_ROWS or np.any(self._design.target):
+            return False
+        cells = np.concatenate([block.cells for block in self._cells.blocks()])
+        firsts = cells.min(axis=0)
+        spaces = self._terms.spaces
+        inverse = np.where(spaces > 1, 1.0 / np.broadcast_to(strength, len(spaces)), 0.0)
+        beliefs = find_beliefs(
+            np.ascontiguousarray((cells - firsts).T, np.int16), inverse,
+            self._labels, self._weights.astype(np.float64), n_classes, tol=NEWTON_TOLERANCE, steps=NEWTON_STEPS,
+        )  # fmt: skip
+        self._beliefs[:] = beliefs.shares
+        self._class_scores = beliefs.class_scores
+        return True
 
     def resume(self, state: AscentState) -> None:
         """Take over the beliefs of a state; ValueError if they are of another problem."""

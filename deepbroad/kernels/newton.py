@@ -9,17 +9,20 @@ step solves
 
 by conjugate gradients in the inner product x·K'z, in which the matrix is symmetric.
 
-=========  ====================================================  ===============  =======
-symbol     meaning                                               shape            dtype
-=========  ====================================================  ===============  =======
-kernel     K, which has the prior variance of class terms too    (rows, rows)     float32
-weights    ω, 0 where a row is held out                          (rows,)          float32
-used       the rows of any weight                                (n_used,)        int64
-offset     scores of classes that cost nothing                   (C - 1,)         float32
-duals      a                                                     (C - 1, rows)    float32
-scores     f                                                     (C - 1, rows)    float32
-shares     p                                                     (C - 1, rows)    float32
-=========  ====================================================  ===============  =======
+=========  ====================================================  ===============
+symbol     meaning                                               shape
+=========  ====================================================  ===============
+kernel     K, which has the prior variance of class terms too    (rows, rows)
+weights    ω, 0 where a row is held out                          (rows,)
+used       the rows of any weight, int64                         (n_used,)
+offset     scores of classes that cost nothing                   (C - 1,)
+duals      a                                                     (C - 1, rows)
+scores     f                                                     (C - 1, rows)
+shares     p                                                     (C - 1, rows)
+=========  ====================================================  ===============
+
+All numbers are of one type: of single precision where models are compared, of double where one is
+kept.
 """
 
 import numpy as np
@@ -35,8 +38,8 @@ HALVINGS = 12
 def apply_kernel(kernel, vectors, used, mixed, out):
     """Write K' times vectors; `mixed` is room."""
     for r in used:
-        whole = np.float32(0.0)
-        for c in range(len(vectors)):
+        whole = vectors[0, r]
+        for c in range(1, len(vectors)):
             whole += vectors[c, r]
         for c in range(len(vectors)):
             mixed[c, r] = vectors[c, r] + whole
@@ -46,21 +49,21 @@ def apply_kernel(kernel, vectors, used, mixed, out):
 @inlined
 def lose_row(scores, r, label):
     """Return the log loss of a row."""
-    largest = np.float32(0.0)
+    largest = 0.0
     for c in range(len(scores)):
-        largest = max(largest, scores[c, r])
-    total = np.exp(np.float64(-largest))
+        largest = max(largest, np.float64(scores[c, r]))
+    total = np.exp(-largest)
     for c in range(len(scores)):
-        total += np.exp(np.float64(scores[c, r] - largest))
-    own = scores[label - 1, r] if label > 0 else np.float32(0.0)
-    return np.log(total) + np.float64(largest - own)
+        total += np.exp(np.float64(scores[c, r]) - largest)
+    own = np.float64(scores[label - 1, r]) if label > 0 else 0.0
+    return np.log(total) + largest - own
 
 
 @inlined
 def share_out(scores, r, shares):
     """Write the probabilities of a row."""
-    largest = np.float32(0.0)
-    for c in range(len(scores)):
+    largest = max(scores[0, r], 0 * scores[0, r])
+    for c in range(1, len(scores)):
         largest = max(largest, scores[c, r])
     total = np.exp(-largest)
     for c in range(len(scores)):
@@ -85,8 +88,8 @@ def measure(scores, duals, offset, weights, labels, used):
 @inlined
 def curve(shares, weights, r, vectors, out):
     """Write W times the vectors of a row, added to what is there."""
-    mean = np.float32(0.0)
-    for c in range(len(shares)):
+    mean = shares[0, r] * vectors[0, r]
+    for c in range(1, len(shares)):
         mean += shares[c, r] * vectors[c, r]
     for c in range(len(shares)):
         out[c, r] += weights[r] * shares[c, r] * (vectors[c, r] - mean)
@@ -99,9 +102,8 @@ def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
     `right` is used up. Steps end where the residual has fallen by `tol`.
     """
     m, n_rows = right.shape
-    mixed = np.zeros((m, n_rows), np.float32)
-    residual_image = np.empty((m, n_rows), np.float32)
-    product = np.zeros((m, n_rows), np.float32)
+    mixed, residual_image = np.zeros_like(right), np.empty_like(right)
+    product, factors = np.zeros_like(right), np.empty(2, right.dtype)
     found[:], image[:] = 0.0, 0.0
     apply_kernel(kernel, right, used, mixed, residual_image)
     direction, direction_image = right.copy(), residual_image.copy()
@@ -114,7 +116,8 @@ def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
             for c in range(m):
                 product[c, r] = direction[c, r]
             curve(shares, weights, r, direction_image, product)
-        length = np.float32(size / dot(product, direction_image, used))
+        factors[0] = size / dot(product, direction_image, used)
+        length = factors[0]
         for c in range(m):
             for r in range(n_rows):
                 found[c, r] += length * direction[c, r]
@@ -122,7 +125,8 @@ def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
                 right[c, r] -= length * product[c, r]
         apply_kernel(kernel, right, used, mixed, residual_image)
         before, size = size, dot(right, residual_image, used)
-        ratio = np.float32(size / before)
+        factors[1] = size / before
+        ratio = factors[1]
         for c in range(m):
             for r in range(n_rows):
                 direction[c, r] = right[c, r] + ratio * direction[c, r]
@@ -147,12 +151,11 @@ def fit_rows(kernel, labels, weights, used, offset, duals, scores, shares, tol, 
     The fit ends where a step promises less than `tol` of the objective. `products` counts.
     """
     m, n_rows = duals.shape
-    mixed = np.zeros((m, n_rows), np.float32)
-    right = np.zeros((m, n_rows), np.float32)
-    found = np.empty((m, n_rows), np.float32)
-    image = np.empty((m, n_rows), np.float32)
-    tried_duals = np.zeros((m, n_rows), np.float32)
-    tried = np.empty((m, n_rows), np.float32)
+    mixed, right, tried_duals = np.zeros_like(duals), np.zeros_like(duals), np.zeros_like(duals)
+    found, image, tried = np.empty_like(duals), np.empty_like(duals), np.empty_like(duals)
+    lengths = np.ones(HALVINGS, duals.dtype)
+    for halving in range(1, HALVINGS):
+        lengths[halving] = 0.5 * lengths[halving - 1]
     apply_kernel(kernel, duals, used, mixed, scores)
     products[0] += 1
     for c in range(m):
@@ -171,8 +174,8 @@ def fit_rows(kernel, labels, weights, used, offset, duals, scores, shares, tol, 
         promised = dot(right, image, used)
         if not promised > tol * loss:
             break
-        length, better = np.float32(1.0), False
-        for _ in range(HALVINGS):
+        better = False
+        for length in lengths:
             for c in range(m):
                 for r in range(n_rows):
                     tried[c, r] = scores[c, r] + length * image[c, r]
@@ -182,7 +185,6 @@ def fit_rows(kernel, labels, weights, used, offset, duals, scores, shares, tol, 
             if now < loss:
                 better = True
                 break
-            length *= np.float32(0.5)
         if not better:
             break
         scores[:], duals[:], loss = tried, tried_duals, now

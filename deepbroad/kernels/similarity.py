@@ -8,8 +8,8 @@ features where there are n rows.
 symbol     meaning                                               shape                dtype
 =========  ====================================================  ===================  =======
 cells      the cell of each row in each table, numbered anew     (tables, rows)       int16
-inverse    1/λ of each table                                     (tables,)            float32
-kernel     K, symmetric                                          (rows, rows)         float32
+inverse    1/λ of each table                                     (tables,)            floating
+kernel     K, symmetric                                          (rows, rows)         floating
 =========  ====================================================  ===================  =======
 """
 
@@ -53,7 +53,7 @@ def number_cells(codes, members, cardinalities, space, first, last, cells, count
 @jit
 def compare_rows(cells, tables, inverse, first, last, kernel):
     """Add what some tables give to rows first..last of the lower half of K."""
-    whole = len(tables) // 4 * 4
+    whole, zero = len(tables) // 4 * 4, np.zeros(1, inverse.dtype)[0]
     for low in range(first, last, BAND):
         high = min(low + BAND, last)
         for q in range(0, whole, 4):
@@ -66,17 +66,17 @@ def compare_rows(cells, tables, inverse, first, last, kernel):
                 x_a, x_b, x_c, x_d = row_a[i], row_b[i], row_c[i], row_d[i]
                 for j in range(i + 1):
                     into[j] += (
-                        (v_a if row_a[j] == x_a else np.float32(0.0))
-                        + (v_b if row_b[j] == x_b else np.float32(0.0))
-                        + (v_c if row_c[j] == x_c else np.float32(0.0))
-                        + (v_d if row_d[j] == x_d else np.float32(0.0))
+                        (v_a if row_a[j] == x_a else zero)
+                        + (v_b if row_b[j] == x_b else zero)
+                        + (v_c if row_c[j] == x_c else zero)
+                        + (v_d if row_d[j] == x_d else zero)
                     )
         for q in range(whole, len(tables)):
             value, row = inverse[tables[q]], cells[tables[q]]
             for i in range(low, high):
                 into, own = kernel[i], row[i]
                 for j in range(i + 1):
-                    into[j] += value if row[j] == own else np.float32(0.0)
+                    into[j] += value if row[j] == own else zero
 
 
 @jit

@@ -15,7 +15,7 @@ from deepbroad.data.source import ArraySource
 from deepbroad.engine.choice.dealing import DealtRows
 from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
 from deepbroad.engine.fused import FusedTables
-from deepbroad.engine.passes import CHEAP_PASS, score_block
+from deepbroad.engine.passes import score_block
 from deepbroad.engine.planning import Planner, group_part
 from deepbroad.engine.scatter import Scatter, Whole
 from deepbroad.engine.workload import Workload
@@ -44,6 +44,8 @@ ABSENT = 1e9
 TOLERANCE, STEPS, HALVINGS = 3e-3, 20, 8
 # By how much conjugate gradients let the residual fall, and their steps at most.
 SOLVED, PROBED, SOLVER_STEPS = 0.2, 0.1, 30
+# Look-ups of a pass up to which plans are not compared.
+FEW_LOOKUPS = 1 << 17
 # Rows, and scores of cells, from which work is shared out to threads.
 WORTH_THREADS = 4096
 WORTH_CELLS = 1 << 17
@@ -425,7 +427,7 @@ def make_plan(source: ArraySource, terms: Terms, n_lanes: int, threads: Threads)
     """Return the faster of two plans: a look-up for each table, or fused tables."""
     lanes = source.with_classes(n_lanes + 1)
     planner = Planner(lanes, terms, compact=False, threads=threads)
-    if source.n_rows * len(terms) <= CHEAP_PASS:
+    if source.n_rows * len(terms) <= FEW_LOOKUPS:
         return planner.single()
     plans = [planner.single(), planner.fused()]
     seconds = [Workload.of(lanes, plan, solved=False).seconds(TYPICAL, 1) for plan in plans]

@@ -54,7 +54,7 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     """Draw rows of about `count` in weight and deal them into folds.
 
     The fewer rows there are, the more folds, from 2 up to `most_folds`: all folds together train on
-    about half of `count`.
+    about a quarter of `count`.
     """
     count = min(count, MOST_SCORES // (2 * (source.n_classes - 1)))
     merged, weights, unit = merge_all(source, count, seed)
@@ -65,7 +65,7 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     order = order[drawn[order] > 0]
     rows, drawn = merged.take(order), drawn[order]
     total = float(drawn.sum())
-    most_folds = min(most_folds, MOST_LANES // (rows.n_classes - 1), round(count / 2 / max(total, 1.0)))
+    most_folds = min(most_folds, MOST_LANES // (rows.n_classes - 1), round(count / 4 / max(total, 1.0)))
     n_folds = max(2, most_folds)
     held = hold_out(rows.labels, drawn, n_folds, is_whole=is_whole)
     if not held.any():

@@ -15,13 +15,12 @@ from scipy.special import logsumexp
 
 from deepbroad.engine.choice.dealing import DealtRows
 from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
+from deepbroad.engine.row_newton import CLASS_VARIANCE, find_offsets
 from deepbroad.kernels.newton import fit_rows, solve_rows
 from deepbroad.kernels.similarity import compare_rows, mirror, number_cells, sum_tables
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.terms import NONE, Terms
 
-# Variance that the scores of classes may have about their frequencies: as good as free.
-CLASS_VARIANCE = 100.0
 # Share of the objective that the last Newton step may promise, and steps at most.
 TOLERANCE, STEPS = 3e-4, 40
 # By how much the residual of a probe falls, and products at most.
@@ -64,7 +63,10 @@ class RowFits:
         self._labels = source.labels.astype(np.int64)
         self._weights = np.ascontiguousarray(rows.trained.T, np.float32)
         self._used = [np.flatnonzero(weights) for weights in self._weights]
-        self._offsets = find_offsets(self._labels, self._weights, self.n_classes)
+        self._offsets = [
+            find_offsets(self._labels, own, self.n_classes).astype(np.float32)
+            for own in self._weights
+        ]
         self._scores = np.zeros((self.n_folds, n_scores, n_rows), np.float32)
         self._shares = np.zeros_like(self._scores)
         self._cells = np.empty((len(terms), n_rows), np.int16)
@@ -247,14 +249,6 @@ class KernelSum:
         )
         mirror(kernel)
         return kernel
-
-
-def find_offsets(labels: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the log odds of classes in each fold, (K, C - 1)."""
-    counts = np.array([np.bincount(labels, own, n_classes) for own in weights.astype(np.float64)])
-    shares = (counts + 1.0 / n_classes) / (counts.sum(axis=1, keepdims=True) + 1.0)
-    logs = np.log(shares)
-    return np.ascontiguousarray(logs[:, 1:] - logs[:, :1], np.float32)
 
 
 def mix(vectors: np.ndarray) -> np.ndarray:

@@ -17,15 +17,14 @@ from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.engine.choice.screening import keep, screen
 from deepbroad.engine.choice.settings import Settings
 from deepbroad.engine.choice.strengths import Tuned, Tuning, first_strengths, is_better
-from deepbroad.engine.choice.tables import Candidates, features_of, list_keys
+from deepbroad.engine.choice.tables import SHIFTS, Candidates, features_of, list_keys
+from deepbroad.engine.row_newton import FEW_ROWS
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.terms import NONE
 
 # Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
 MOST_CELLS = 1
-# Rows up to which fits are in their space.
-FEW_ROWS = 2048
 # Scores that one instruction adds.
 VECTOR = 16
 # Shares of the variance of all scores that a model without its weakest tables is tried with.
@@ -110,9 +109,12 @@ class Search:
     def __post_init__(self) -> None:
         source = self.rows.source
         trained = self.rows.total * (1.0 - 1.0 / self.rows.n_folds)
+        # In the space of rows tables take next to no time.
+        searched = SHIFTS if source.n_rows <= FEW_ROWS else ()
         self.candidates = Candidates(
-            source.attributes, source.cardinalities, trained, shifted=self.settings.shifted
-        )
+            source.attributes, source.cardinalities, trained, shifted=self.settings.shifted,
+            searched=searched,
+        )  # fmt: skip
         self.depth = min(self.depth, self.candidates.n_features)
         self._deadline = perf_counter() + self.time_limit
         self._draws = np.random.default_rng(self.seed).random(source.n_rows)

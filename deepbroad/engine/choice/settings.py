@@ -52,7 +52,7 @@ class Settings:
     unscreened: float = 2e6
     rounds: int = 3
     step: float = 4.0
-    start: tuple[float, float] = (16.0, 1.0)
+    start: tuple[float, float] = (8.0, 1.0)
     gain: float = 1e-3
     certainty: float = 1.0
     iterations: int = 40

@@ -8,9 +8,8 @@ import numpy as np
 from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
-# Shifts of bins, in quarters of a bin, that the final model has beside unshifted ones, and those
-# that the search does with: strengths that are good for some are good for all.
-SHIFTS, SEARCHED = (1, 2, 3), ()
+# Shifts of bins, in quarters of a bin, that a model has beside unshifted ones.
+SHIFTS = (1, 2, 3)
 
 
 class Candidates:
@@ -24,14 +23,22 @@ class Candidates:
         Rows that a fold trains on: resolutions are as fine as these bear.
     shifted : bool
         Whether numbers also have bins that are shifted.
+    searched : sequence of int
+        The shifts that the search has already: strengths that are good for few are good for all.
     """
 
     def __init__(
-        self, attributes: np.ndarray, cardinalities: np.ndarray, rows: float, *, shifted: bool
+        self,
+        attributes: np.ndarray,
+        cardinalities: np.ndarray,
+        rows: float,
+        *,
+        shifted: bool,
+        searched: Sequence[int],
     ) -> None:
         self._resolutions = Resolutions(attributes, cardinalities)
         self._attributes, self._cardinalities = attributes, np.asarray(cardinalities, np.int64)
-        self._rows, self._is_shifted = rows, shifted
+        self._rows, self._is_shifted, self._searched = rows, shifted, searched
 
     @property
     def n_features(self) -> int:
@@ -78,7 +85,7 @@ class Candidates:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
         owners = features_of(tables)
         found, levels = [tables.terms.members], [tables.levels]
-        for quarters in (SEARCHED if shifts is None else shifts) if self._is_shifted else ():
+        for quarters in (self._searched if shifts is None else shifts) if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
                 chosen = tables.levels == level
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
