@@ -165,7 +165,8 @@ class RowDual:
         inverse = np.where(spaces > 1, 1.0 / np.broadcast_to(strength, len(spaces)), 0.0)
         beliefs = find_beliefs(
             np.ascontiguousarray((cells - firsts).T, np.int16), inverse,
-            self._labels, self._weights.astype(np.float64), n_classes, tol=NEWTON_TOLERANCE, steps=NEWTON_STEPS,
+            self._labels, self._weights.astype(np.float64), n_classes, tol=NEWTON_TOLERANCE,
+            steps=NEWTON_STEPS,
         )  # fmt: skip
         self._beliefs[:] = beliefs.shares
         self._class_scores = beliefs.class_scores

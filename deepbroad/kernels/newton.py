@@ -162,7 +162,7 @@ def fit_rows(kernel, labels, weights, used, offset, duals, scores, shares, tol, 
         for r in range(n_rows):
             scores[c, r] += offset[c]
     loss = measure(scores, duals, offset, weights, labels, used)
-    for step in range(most):
+    for _ in range(most):
         for r in used:
             share_out(scores, r, shares)
             for c in range(m):

@@ -65,7 +65,8 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     order = order[drawn[order] > 0]
     rows, drawn = merged.take(order), drawn[order]
     total = float(drawn.sum())
-    most_folds = min(most_folds, MOST_LANES // (rows.n_classes - 1), round(count / 4 / max(total, 1.0)))
+    by_rows, by_lanes = round(count / 4 / max(total, 1.0)), MOST_LANES // (rows.n_classes - 1)
+    most_folds = min(most_folds, by_rows, by_lanes)
     n_folds = max(2, most_folds)
     held = hold_out(rows.labels, drawn, n_folds, is_whole=is_whole)
     if not held.any():

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from deepbroad.engine.choice.dealing import DealtRows
+from deepbroad.kernels.threads import Threads
 from deepbroad.model.terms import Terms
 
 
@@ -39,7 +41,7 @@ class HeldLosses(NamedTuple):
 
     @classmethod
     def of(cls, losses: np.ndarray, held: np.ndarray) -> "HeldLosses":
-        """Take the losses (n, K) of rows by their weight (n, K) among those that a fold holds out."""
+        """Take losses (n, K) of rows by their weights (n, K) among those that a fold holds out."""
         shares = held.astype(np.float64)
         weights = shares.sum(axis=1)
         kept = weights > 0
@@ -51,7 +53,7 @@ class HeldLosses(NamedTuple):
         return float(self.weights @ self.each / self.weights.sum())
 
     def gain_over(self, before: "HeldLosses") -> tuple[float, float]:
-        """Return by how much the mean is lower than one of the same rows, and its standard error."""
+        """Return how much lower the mean is than one of the same rows, and its standard error."""
         difference, total = before.each - self.each, float(self.weights.sum())
         gain = float(self.weights @ difference) / total
         spread = float(self.weights @ (difference - gain) ** 2) / total
@@ -70,10 +72,11 @@ class Fits(Protocol):
         The latest fit; setting it goes back to another.
     """
 
+    rows: DealtRows
+    threads: Threads
     terms: Terms
     present: np.ndarray
     point: Any
-
     n_folds: int
 
     @property
@@ -88,6 +91,9 @@ class Fits(Protocol):
 
     def variances(self) -> np.ndarray:
         """Return the squares of what tables add to the scores, summed over rows, (n_tables, K)."""
+
+    def carry(self, other: Any) -> None:
+        """Go on from where fits of the same kind to fewer tables are."""
 
     def traces(self, draws: np.ndarray) -> Traces:
         """Return what the evidence knows of each table; `draws` (n_rows,) are uniform.

@@ -150,8 +150,8 @@ class RowFits:
                 for k in range(self.n_folds)
             ]
         )  # fmt: skip
-        # Conjugate gradients end where K' times the residual is small: where K is flat, x is far off
-        # yet. Its image is not, and gives x = e - W K'x.
+        # Conjugate gradients end where K' times the residual is small: where K is flat, x may be
+        # far off yet. Its image is not, and gives x = e - W K'x.
         sums = self._sum_tables(probes - self._curve(image), probes).sum(axis=1)
         counts = np.maximum(self.present.sum(axis=1), 1)
         return Traces(*(sums[:, :3] / counts[:, None]).T)

@@ -27,8 +27,6 @@ from deepbroad.model.terms import NONE
 MOST_CELLS = 1
 # Scores that one instruction adds.
 VECTOR = 16
-# Shares of the variance of all scores that a model without its weakest tables is tried with.
-PRUNED = (0.99,)
 
 # Takes what is being tried, the best held-out loss so far, and the share of the work that is done.
 Progress = Callable[[str, float | None, float], None]
@@ -280,29 +278,27 @@ class Search:
         return taken
 
     def _prune(self, best: Model) -> Model:
-        """Return the model without its weakest tables, as long as held-out rows do not lose by it.
+        """Return the model without its weakest tables if held-out rows lose nothing by it.
 
         Each fold leaves out what is weak in its own model, which has not seen its held-out rows.
         """
-        best.fits.point, chosen = best.tuned.point, best
-        variances = best.fits.variances()
-        for share in PRUNED:
-            present = np.column_stack([select_strong(each, share) for each in variances.T])
-            final = select_strong(variances.mean(axis=1) * best.final, share)
-            if self.forced:
-                # A depth that was asked for stays, however little it tells.
-                is_asked = best.tables.terms.orders == self.depth
-                present, final = present | is_asked[:, None], final | is_asked
-            if self.is_late() or final[best.final].all():
-                break
-            best.fits.point, best.fits.present = best.tuned.point, best.present & present
-            losses = best.fits.minimise(best.tuned.strength)
-            gain, _ = losses.gain_over(best.tuned.losses)
-            if -gain > self.settings.gain * best.tuned.loss:
-                break
-            tuned = Tuned(best.tuned.strength, losses, best.fits.point)
-            chosen = Model(best.tables, best.fits.present, best.final & final, best.fits, tuned)
-        return chosen
+        fits, tuned, share = best.fits, best.tuned, self.settings.share
+        fits.point = tuned.point
+        variances = fits.variances()
+        present = np.column_stack([select_strong(each, share) for each in variances.T])
+        final = select_strong(variances.mean(axis=1) * best.final, share)
+        if self.forced:
+            # A depth that was asked for stays, however little it tells.
+            is_asked = best.tables.terms.orders == self.depth
+            present, final = present | is_asked[:, None], final | is_asked
+        if self.is_late() or final[best.final].all():
+            return best
+        fits.present = best.present & present
+        losses = fits.minimise(tuned.strength)
+        if losses.mean > tuned.loss * (1.0 + self.settings.gain):
+            return best
+        tuned = Tuned(tuned.strength, losses, fits.point)
+        return Model(best.tables, fits.present, best.final & final, fits, tuned)
 
 
 def select_strong(variances: np.ndarray, share: float) -> np.ndarray:

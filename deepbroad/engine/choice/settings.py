@@ -26,8 +26,6 @@ class Settings:
         that were kept one order below.
     unscreened : float
         Look-ups of a pass over all candidates of an order up to which they need no screening.
-    rounds : int
-        Updates of the strengths by the evidence at most, for each order.
     step : float
         Factor between two scales of the strengths that validation compares.
     start : tuple of float
@@ -35,11 +33,9 @@ class Settings:
     gain : float
         Share by which the validation loss must fall for a search to go on.
     certainty : float
-        Standard errors by which a deeper order must be better.
-    iterations : int
-        Iterations of a fit at most.
-    tolerance : float
-        The fall of the objective in an iteration, relative to it, at which a fit ends.
+        Standard errors by which a model must be better than a simpler one.
+    share : float
+        Share of the variance of all scores that a model without its weakest tables keeps.
     """
 
     rows: int = 16_000
@@ -50,19 +46,17 @@ class Settings:
     kept: int = 150
     candidates: int = 3_000
     unscreened: float = 2e6
-    rounds: int = 3
     step: float = 4.0
     start: tuple[float, float] = (8.0, 1.0)
     gain: float = 1e-3
     certainty: float = 1.0
-    iterations: int = 40
-    tolerance: float = 5e-4
+    share: float = 0.99
 
 
 EFFORTS = {
     "fast": Settings(),
     "thorough": replace(
-        Settings(), rows=64_000, folds=10, kept=400, candidates=10_000, unscreened=8e6, rounds=6,
-        orders=4, step=2.0, iterations=100, tolerance=1e-4,
+        Settings(), rows=64_000, folds=10, orders=4, kept=400, candidates=10_000, unscreened=8e6,
+        step=2.0,
     ),
 }  # fmt: skip

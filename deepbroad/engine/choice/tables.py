@@ -81,11 +81,14 @@ class Candidates:
         """Return one table of one cell: a model has a table though no feature has two values."""
         return self._levelled(np.zeros((1, 1), np.int64), np.ones(1, np.int64))
 
-    def with_shifts(self, tables: LevelledTerms, shifts: Sequence[int] | None = None) -> LevelledTerms:
+    def with_shifts(
+        self, tables: LevelledTerms, shifts: Sequence[int] | None = None
+    ) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
         owners = features_of(tables)
+        shifts = self._searched if shifts is None else shifts
         found, levels = [tables.terms.members], [tables.levels]
-        for quarters in (self._searched if shifts is None else shifts) if self._is_shifted else ():
+        for quarters in shifts if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
                 chosen = tables.levels == level
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
