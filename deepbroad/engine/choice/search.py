@@ -108,7 +108,7 @@ class Search:
         source = self.rows.source
         trained = self.rows.total * (1.0 - 1.0 / self.rows.n_folds)
         # In the space of rows tables take next to no time.
-        searched = SHIFTS if source.n_rows <= FEW_ROWS else ()
+        searched = SHIFTS if self._has_few_rows else ()
         self.candidates = Candidates(
             source.attributes, source.cardinalities, trained, shifted=self.settings.shifted,
             searched=searched,
@@ -117,6 +117,10 @@ class Search:
         self._deadline = perf_counter() + self.time_limit
         self._draws = np.random.default_rng(self.seed).random(source.n_rows)
         self.was_late = False
+
+    @property
+    def _has_few_rows(self) -> bool:
+        return self.rows.source.n_rows <= FEW_ROWS
 
     def is_late(self) -> bool:
         """Tell whether nothing new is to be tried, and remember it."""
@@ -198,10 +202,9 @@ class Search:
         settings, features = self.settings, features_of(tables)
         # Rows of many scores take as much longer as they have vectors of them.
         lanes = self.rows.n_folds * (self.rows.source.n_classes - 1)
-        vectors = max(1.0, lanes / VECTOR)
-        copies = 2 if settings.shifted else 1
-        work = float(self.rows.source.n_rows) * len(tables.terms) * copies * vectors
-        if self.among is not None or work <= settings.unscreened:
+        work = float(self.rows.source.n_rows) * len(tables.terms) * max(1.0, lanes / VECTOR)
+        is_cheap = self._has_few_rows or work <= settings.unscreened
+        if self.among is not None or is_cheap:
             every = np.ones(len(features), bool)
             present = np.ones((len(features), self.rows.n_folds), bool)
             return present, every, [tuple(f) for f in np.unique(features, axis=0).tolist()]
@@ -250,7 +253,7 @@ class Search:
 
     def _make_fits(self, tables: LevelledTerms, present: np.ndarray) -> Fits:
         """Return fits in the space of rows where these are few, else of cells."""
-        if self.rows.source.n_rows <= FEW_ROWS:
+        if self._has_few_rows:
             return RowFits(self.rows, tables.terms, present, self.threads)
         return CellFits(self.rows, tables.terms, present, self.threads)
 
