@@ -15,10 +15,13 @@ from deepbroad.kernels.rows import hash_rows
 
 # More rows of a source that is not in memory are drawn than looked at: identical ones are merged.
 SPARE = 2
-# Scores of all folds that a row has together at most, and scores of all rows: more make passes
-# slow. Many classes have fewer folds, and fewer rows.
+# Scores of all folds that a row has together at most, and scores of all rows: many classes have
+# fewer folds, and fewer rows.
 MOST_LANES = 32
-MOST_SCORES = 250_000
+MOST_SCORES = 100_000
+# Scores of a row from which passes over many rows take so long that fewer are looked at: as many as
+# are fitted in the space of rows.
+MANY_LANES, MANY_LANES_ROWS = 9, 2_000
 
 
 class DealtRows(NamedTuple):
@@ -56,7 +59,8 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     The fewer rows there are, the more folds, from 2 up to `most_folds`: all folds together train on
     about a quarter of `count`.
     """
-    count = min(count, MOST_SCORES // (2 * (source.n_classes - 1)))
+    by_rows, lanes = count / 4, 2 * (source.n_classes - 1)
+    count = min(count, MOST_SCORES // lanes, MANY_LANES_ROWS if lanes >= MANY_LANES else count)
     merged, weights, unit = merge_all(source, count, seed)
     is_whole = unit == 1.0
     keys = key_rows(merged, seed)
@@ -65,8 +69,8 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     order = order[drawn[order] > 0]
     rows, drawn = merged.take(order), drawn[order]
     total = float(drawn.sum())
-    by_rows, by_lanes = round(count / 4 / max(total, 1.0)), MOST_LANES // (rows.n_classes - 1)
-    most_folds = min(most_folds, by_rows, by_lanes)
+    by_lanes = MOST_LANES // (rows.n_classes - 1)
+    most_folds = min(most_folds, round(by_rows / max(total, 1.0)), by_lanes)
     n_folds = max(2, most_folds)
     held = hold_out(rows.labels, drawn, n_folds, is_whole=is_whole)
     if not held.any():

@@ -202,9 +202,11 @@ class Search:
         settings, features = self.settings, features_of(tables)
         # Rows of many scores take as much longer as they have vectors of them.
         lanes = self.rows.n_folds * (self.rows.source.n_classes - 1)
-        work = float(self.rows.source.n_rows) * len(tables.terms) * max(1.0, lanes / VECTOR)
-        is_cheap = self._has_few_rows or work <= settings.unscreened
-        if self.among is not None or is_cheap:
+        copies = 1 + len(self.candidates.searched)
+        work = (
+            float(self.rows.source.n_rows) * len(tables.terms) * copies * max(1.0, lanes / VECTOR)
+        )
+        if self.among is not None or work <= settings.unscreened:
             every = np.ones(len(features), bool)
             present = np.ones((len(features), self.rows.n_folds), bool)
             return present, every, [tuple(f) for f in np.unique(features, axis=0).tolist()]

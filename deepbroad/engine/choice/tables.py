@@ -38,7 +38,8 @@ class Candidates:
     ) -> None:
         self._resolutions = Resolutions(attributes, cardinalities)
         self._attributes, self._cardinalities = attributes, np.asarray(cardinalities, np.int64)
-        self._rows, self._is_shifted, self._searched = rows, shifted, searched
+        self._rows, self._is_shifted = rows, shifted
+        self.searched = tuple(searched) if shifted else ()
 
     @property
     def n_features(self) -> int:
@@ -86,7 +87,7 @@ class Candidates:
     ) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
         owners = features_of(tables)
-        shifts = self._searched if shifts is None else shifts
+        shifts = self.searched if shifts is None else shifts
         found, levels = [tables.terms.members], [tables.levels]
         for quarters in shifts if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():

@@ -1,132 +1,268 @@
-"""Fits of folds in lanes, against separate fits in NumPy."""
+"""Fits of folds in the space of cells, against separate fits of explicit one-hot models in NumPy."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
-from deepbroad.engine.choice.dealing import deal_rows
-from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.choice import cell_fits, fold_passes, row_fits
+from deepbroad.engine.choice.cell_fits import CellFits
+from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.kernels.threads import Threads
-from deepbroad.model.terms import Terms
-from deepbroad.solvers import LBFGS
-from tests.engine.choice.tables_for_tests import make_source
+from tests.engine.choice.naive_fits import (
+    OTHER,
+    STRENGTH,
+    TERMS,
+    draw_rows,
+    everywhere,
+    exact_traces,
+    make_terms,
+    naive_losses,
+    naive_shares,
+    naive_squares,
+    probe,
+)
 
-TERMS = [(0,), (1,), (0, 1)]
-STRENGTH = np.array([0.5, 1.0, 2.0])
-PRECISE = LBFGS(max_iter=500, tol=1e-9)
-
-
-def draw(n_classes, rows=80, seed=0):
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(0, 3, (2, rows))
-    labels = (codes.sum(axis=0) + rng.integers(0, 2, rows)) % n_classes
-    return make_source(codes, labels, n_classes=n_classes)
-
-
-def make_fits(n_classes, present=None):
-    source = draw(n_classes)
-    rows = deal_rows(source, 1000, 3, 0)
-    terms = Terms.of(TERMS, source.cardinalities)
-    if present is None:
-        present = np.ones((len(TERMS), rows.n_folds), bool)
-    return FoldFits(rows, terms, present, Threads(1))
+# Class terms are free.
+CLASS_VARIANCE = 1e6
 
 
-def one_hot(source):
-    """Return the cells of rows, and the table of each cell."""
-    codes, sizes = source.codes.astype(int), source.cardinalities
-    parts = [codes[0], codes[1], codes[0] * sizes[1] + codes[1]]
-    widths = [sizes[0], sizes[1], sizes[0] * sizes[1]]
-    return np.hstack([np.eye(w)[p] for p, w in zip(parts, widths, strict=True)]), np.repeat(
-        np.arange(3), widths
-    )
+@pytest.fixture(autouse=True)
+def _precise(monkeypatch):
+    """Fit until next to nothing is promised: the choice itself needs fewer digits."""
+    monkeypatch.setattr(cell_fits, "TOLERANCE", 1e-8)
+    monkeypatch.setattr(row_fits, "TOLERANCE", 1e-8)
+    monkeypatch.setattr(cell_fits, "PROBED", 1e-3)
+    monkeypatch.setattr(row_fits, "PROBE_TOLERANCE", 1e-3)
 
 
-def naive_fit(fits, fold, strength):
-    """Return the log loss of each row under the model of one fold."""
-    source, weights = fits.rows.source, fits.rows.trained[:, fold].astype(float)
-    cells, table = one_hot(source)
-    n_classes, rows = fits.n_classes, np.arange(source.n_rows)
-
-    def scores_of(u):
-        classes, beta = u[:n_classes], u[n_classes:].reshape(-1, n_classes)
-        scores = classes + cells @ beta
-        return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True), beta
-
-    def objective(u):
-        logs, beta = scores_of(u)
-        residuals = weights[:, None] * (np.exp(logs) - np.eye(n_classes)[source.labels])
-        pull = strength[table][:, None] * beta
-        loss = -(weights @ logs[rows, source.labels]) + 0.5 * (pull * beta).sum()
-        return loss, np.concatenate([residuals.sum(axis=0), (cells.T @ residuals + pull).ravel()])
-
-    start = np.zeros(n_classes * (1 + cells.shape[1]))
-    found = minimize(objective, start, jac=True, options={"gtol": 1e-9, "maxiter": 5000})
-    return -scores_of(found.x)[0][rows, source.labels]
+def make_fits(n_classes=2, present=None, terms=TERMS, threads=None, rows=80, kind=CellFits):
+    dealt = draw_rows(n_classes, rows)
+    present = everywhere(dealt, terms) if present is None else present
+    return kind(dealt, make_terms(dealt, terms), present, threads or Threads(1))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_lanes_are_the_fits_of_each_fold(n_classes):
     fits = make_fits(n_classes)
-    loss = fits.minimise(STRENGTH, PRECISE)
-    expected = np.column_stack([naive_fit(fits, k, STRENGTH) for k in range(fits.n_folds)])
+    found = fits.minimise(STRENGTH)
+    expected, held = naive_losses(fits, STRENGTH, CLASS_VARIANCE), fits.rows.held
     np.testing.assert_allclose(fits.losses, expected, atol=2e-3)
-    held = fits.rows.held
-    assert loss == pytest.approx((expected * held).sum() / held.sum(), abs=1e-3)
+    assert found.mean == pytest.approx((expected * held).sum() / held.sum(), abs=1e-3)
+
+
+def test_held_shares_are_those_of_the_fold_that_holds_a_row_out():
+    fits = make_fits(3)
+    fits.minimise(STRENGTH)
+    rows, folds, shares = fits.held_shares()
+    assert len(rows) == np.count_nonzero(fits.rows.held)
+    expected = naive_shares(fits, STRENGTH, CLASS_VARIANCE)
+    np.testing.assert_allclose(shares, expected[folds, rows], atol=2e-3)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-6)
+    own = shares[np.arange(len(rows)), fits.rows.source.labels[rows]]
+    np.testing.assert_allclose(-np.log(own), fits.losses[rows, folds], atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_variances_are_in_proportion_to_the_squares_of_what_tables_add(n_classes):
+    fits = make_fits(n_classes)
+    fits.minimise(STRENGTH)
+    expected = naive_squares(fits, STRENGTH, CLASS_VARIANCE, weighted=True)
+    found = fits.variances()
+    np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=2e-3)
 
 
 def test_a_table_that_a_fold_does_not_have_scores_nothing_there():
-    present = np.array([[True, True], [True, True], [True, False]])
-    source = draw(2)
-    rows = deal_rows(source, 160, 2, 0)
-    fits = FoldFits(rows, Terms.of(TERMS, source.cardinalities), present, Threads(1))
-    fits.minimise(STRENGTH, PRECISE)
-    variances = fits.variances(fits.point)
-    assert variances[2, 0] > 1e-4
+    present = np.ones((len(TERMS), 3), bool)
+    present[2, 1] = False
+    fits = make_fits(present=present)
+    fits.minimise(STRENGTH)
+    variances = fits.variances()
     assert variances[2, 1] < 1e-8
+    assert (variances[present] > 1e-4).all()
+    np.testing.assert_allclose(fits.losses, naive_losses(fits, STRENGTH, CLASS_VARIANCE), atol=2e-3)
+
+
+def test_tables_may_leave_and_come_back_between_fits():
+    fits, fewer = make_fits(), np.ones((len(TERMS), 3), bool)
+    whole = fits.minimise(STRENGTH)
+    fewer[[0, 2], [1, 2]] = False
+    fits.present = fewer
+    np.testing.assert_allclose(
+        fits.minimise(STRENGTH).each, make_fits(present=fewer).minimise(STRENGTH).each, atol=1e-3
+    )
+    fits.present = np.ones_like(fewer)
+    np.testing.assert_allclose(fits.minimise(STRENGTH).each, whole.each, atol=1e-3)
+
+
+def test_setting_the_point_back_gives_its_losses_again():
+    fits = make_fits(3)
+    first = fits.minimise(STRENGTH)
+    draws = np.linspace(0, 0.99, fits.rows.source.n_rows)
+    point, losses, variances = fits.point, fits.losses.copy(), fits.variances()
+    shares, traces = fits.held_shares()[2], fits.traces(draws)
+    assert np.abs(fits.minimise(OTHER).each - first.each).max() > 0.01
+    fits.point = point
+    np.testing.assert_allclose(fits.losses, losses, atol=1e-4)
+    np.testing.assert_allclose(fits.held_shares()[2], shares, atol=1e-4)
+    np.testing.assert_allclose(fits.variances(), variances, rtol=1e-4)
+    # The strengths of the point are those of its own fit.
+    for one, other in zip(fits.traces(draws), traces, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-2, atol=1e-3)
+
+
+def test_a_fit_leaves_the_point_that_it_goes_on_from_as_it_was():
+    fits = make_fits()
+    fits.minimise(STRENGTH)
+    point = fits.point
+    scores, strength = point.scores.copy(), point.strength.copy()
+    present = np.ones((len(TERMS), 3), bool)
+    present[2] = False
+    fits.minimise(OTHER)
+    fits.point, fits.present = point, present
+    fits.minimise(OTHER)
+    for one, other in zip(point.scores, scores, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(point.strength, strength)
+
+
+def test_losses_of_a_fit_stay_as_they_are_while_others_are_made():
+    fits = make_fits()
+    first = fits.minimise(STRENGTH)
+    each = first.each.copy()
+    fits.minimise(OTHER)
+    np.testing.assert_array_equal(first.each, each)
+
+
+def test_fits_do_not_depend_on_the_fit_that_they_go_on_from():
+    fits = make_fits(3)
+    fits.minimise(OTHER)
+    found = fits.minimise(STRENGTH)
+    np.testing.assert_allclose(found.each, make_fits(3).minimise(STRENGTH).each, atol=1e-3)
+
+
+def test_going_on_from_the_solution_takes_fewer_passes():
+    fits, other = make_fits(3), make_fits(3)
+    fits.minimise(STRENGTH)
+    first = fits.products
+    other.carry(fits)
+    before = other.products
+    losses = other.minimise(STRENGTH)
+    assert other.products - before < first
+    np.testing.assert_allclose(losses.each, fits.minimise(STRENGTH).each, atol=1e-3)
+
+
+@pytest.mark.parametrize("terms", [[(0,), (1,), (0, 1)], [(0, 1), (1,), (2,), (0,)]])
+def test_scores_are_carried_to_the_fits_of_more_tables(terms):
+    few, more = make_fits(3, terms=[(1,), (0, 1)]), make_fits(3, terms=terms)
+    loss = few.minimise(STRENGTH[:2])
+    more.carry(few)
+    np.testing.assert_allclose(more.losses, few.losses, atol=1e-5)
+    found = more.minimise(STRENGTH[: len(terms)])
+    expected = make_fits(3, terms=terms).minimise(STRENGTH[: len(terms)])
+    np.testing.assert_allclose(found.each, expected.each, atol=1e-3)
+    assert np.abs(found.each - loss.each).max() > 0.01
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_weakest_and_the_strongest_penalties_have_a_solution(scale):
+    fits = make_fits(3)
+    found = fits.minimise(scale * STRENGTH)
+    assert np.isfinite(found.each).all()
+    trained = fits.rows.trained > 0
+    expected = make_fits(3, kind=RowFits)
+    expected.minimise(scale * STRENGTH)
+    np.testing.assert_allclose(fits.losses[trained], expected.losses[trained], atol=0.01)
+
+
+# The evidence.
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probes_are_right_about_the_effective_parameters_in_the_mean(n_classes):
     fits = make_fits(n_classes)
-    fits.minimise(STRENGTH, PRECISE)
-    random = np.random.default_rng(1)
-    rows = fits.rows.source.n_rows
-    probes = [fits.traces(STRENGTH, random.random(rows)) for _ in range(300)]
-    found = np.mean([probe.effective for probe in probes], axis=0)
-    np.testing.assert_allclose(found, exact_traces(fits), rtol=0.15, atol=0.1)
-    assert (probes[0].diagonal >= exact_traces(fits) - 0.1).all()
+    fits.minimise(STRENGTH)
+    found, one = probe(fits, 300)
+    expected = exact_traces(fits, STRENGTH, CLASS_VARIANCE)
+    np.testing.assert_allclose(found, expected, rtol=0.15, atol=0.1)
+    assert (one.diagonal >= expected - 0.1).all()
 
 
-def exact_traces(fits):
-    """Return the trace of (H + Λ)⁻¹ H over the cells of each table, the mean over folds."""
-    cells, table = one_hot(fits.rows.source)
-    n_scores = fits.n_classes - 1
-    found = np.zeros(3)
-    for fold in range(fits.n_folds):
-        shares = fits.shares.reshape(len(cells), fits.n_folds, n_scores)[:, fold].astype(float)
-        design = np.hstack([np.ones((len(cells), 1)), cells])
-        weights = fits.rows.trained[:, fold].astype(float)
-        spread = [np.diag(p) - np.outer(p, p) for p in shares]
-        hessian = sum(
-            w * np.kron(np.outer(x, x), v) for w, x, v in zip(weights, design, spread, strict=True)
-        )
-        penalty = np.kron(
-            np.diag(np.concatenate([[1e-9], STRENGTH[table]])),
-            np.eye(n_scores) - 1.0 / fits.n_classes,
-        )
-        diagonal = np.diag(np.linalg.solve(hessian + penalty, hessian)).reshape(-1, n_scores)
-        found += np.bincount(table, diagonal[1:].sum(axis=1), 3)
-    return found / fits.n_folds
+def test_probes_are_right_in_the_mean_where_penalties_are_strong():
+    fits, strength = make_fits(), 1000.0 * STRENGTH
+    fits.minimise(strength)
+    found, _ = probe(fits, 300)
+    np.testing.assert_allclose(found, exact_traces(fits, strength, CLASS_VARIANCE), rtol=0.2)
 
 
-def test_scores_are_carried_to_the_fits_of_more_tables():
-    source = draw(3)
-    rows = deal_rows(source, 1000, 3, 0)
-    few = FoldFits(
-        rows, Terms.of([(0,), (1,)], source.cardinalities), np.ones((2, 3), bool), Threads(1)
-    )
-    loss = few.minimise(STRENGTH[:2], PRECISE)
-    more = FoldFits(rows, Terms.of(TERMS, source.cardinalities), np.ones((3, 3), bool), Threads(1))
-    more.carry(few)
-    assert more.held_loss() == pytest.approx(loss, rel=1e-5)
+def test_probes_as_rough_as_those_of_the_choice_are_right_to_a_third(monkeypatch):
+    monkeypatch.undo()
+    fits = make_fits(3)
+    fits.minimise(STRENGTH)
+    expected = exact_traces(fits, STRENGTH, CLASS_VARIANCE)
+    np.testing.assert_allclose(probe(fits, 300)[0], expected, rtol=0.33)
+
+
+def test_squares_are_those_of_the_scores_of_cells():
+    fits = make_fits(3)
+    fits.minimise(STRENGTH)
+    found = fits.traces(np.full(fits.rows.source.n_rows, 0.5)).squares
+    expected = naive_squares(fits, STRENGTH, CLASS_VARIANCE).mean(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
+
+
+def test_traces_are_means_over_the_folds_that_have_a_table():
+    present = np.ones((len(TERMS), 3), bool)
+    present[:, 1:] = False
+    present[0] = True
+    fits = make_fits(present=present)
+    fits.minimise(STRENGTH)
+    by_fold = naive_squares(fits, STRENGTH, CLASS_VARIANCE)
+    expected = np.where(present.all(axis=1), by_fold.mean(axis=1), by_fold[:, 0])
+    found = fits.traces(np.full(fits.rows.source.n_rows, 0.5)).squares
+    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
+
+
+def test_probes_leave_the_fit_as_it_is():
+    fits = make_fits(3)
+    fits.minimise(STRENGTH)
+    losses, draws = fits.losses.copy(), np.random.default_rng(0).random(fits.rows.source.n_rows)
+    first = fits.traces(draws)
+    np.testing.assert_array_equal(fits.losses, losses)
+    for one, other in zip(fits.traces(draws), first, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# The other space, and threads.
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_fits_in_the_space_of_rows_say_the_same(n_classes):
+    by_cells, by_rows = (make_fits(n_classes, rows=150, kind=kind) for kind in (CellFits, RowFits))
+    found, expected = by_cells.minimise(STRENGTH), by_rows.minimise(STRENGTH)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    np.testing.assert_allclose(found.each, expected.each, atol=2e-3)
+    np.testing.assert_allclose(by_cells.losses, by_rows.losses, atol=2e-3)
+    for one, other in zip(by_cells.held_shares(), by_rows.held_shares(), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-3)
+    np.testing.assert_allclose(by_cells.variances(), by_rows.variances(), rtol=0.02, atol=1e-3)
+    draws = np.random.default_rng(0).random(by_rows.rows.source.n_rows)
+    ours, theirs = by_cells.traces(draws), by_rows.traces(draws)
+    np.testing.assert_allclose(ours.diagonal, theirs.diagonal, rtol=0.01)
+    np.testing.assert_allclose(ours.squares, theirs.squares, rtol=0.02, atol=1e-3)
+    np.testing.assert_allclose(ours.effective, theirs.effective, rtol=0.02, atol=0.05)
+
+
+def test_two_threads_give_the_same_bits_as_one(monkeypatch):
+    monkeypatch.setattr(fold_passes, "WORTH_THREADS", 1)
+    monkeypatch.setattr(fold_passes, "WORTH_CELLS", 1)
+
+    def run(threads):
+        fits = make_fits(3, threads=threads, rows=900)
+        fits.minimise(OTHER)
+        losses = fits.minimise(STRENGTH)
+        draws = np.random.default_rng(2).random(fits.rows.source.n_rows)
+        return [losses.each, fits.losses, fits.variances(), *fits.traces(draws)]
+
+    with Threads(2) as threads:
+        found = run(threads)
+    for one, two in zip(run(Threads(1)), found, strict=True):
+        np.testing.assert_array_equal(one, two)

@@ -47,7 +47,7 @@ def test_a_weight_of_three_is_three_rows(rows, seed, count):
 
 
 def test_every_row_is_held_out_by_one_fold_and_trained_by_the_others():
-    dealt = deal_rows(noise(200, features=8), 1000, 5, 0)
+    dealt = deal_rows(noise(200, features=8), 4000, 5, 0)
     assert dealt.n_folds == 5
     weights = dealt.held.sum(axis=1)
     np.testing.assert_array_equal(weights[:, None] - dealt.held, dealt.trained)
@@ -56,7 +56,8 @@ def test_every_row_is_held_out_by_one_fold_and_trained_by_the_others():
 
 def test_classes_are_spread_evenly_over_folds():
     source = noise(103, features=8)
-    dealt = deal_rows(source, 1000, 5, 0)
+    dealt = deal_rows(source, 4000, 5, 0)
+    assert dealt.n_folds == 5
     for label in range(2):
         held = dealt.held[dealt.source.labels == label].sum(axis=0)
         assert held.max() - held.min() <= 1
@@ -86,11 +87,22 @@ def test_a_sample_has_about_as_many_rows_as_asked_for_and_two_folds():
     assert dealt.total == 20_000
 
 
+def test_the_fewer_rows_there_are_the_more_folds_train_on_no_more_than_a_quarter_of_the_count():
+    count, before = 4000, 11
+    for rows in (50, 150, 250, 400, 900, 3000):
+        dealt = deal_rows(noise(rows, features=12), count, 10, 0)
+        assert 2 <= dealt.n_folds <= min(before, 10)
+        assert dealt.n_folds == 2 or dealt.n_folds * rows <= count / 4 + rows / 2
+        before = dealt.n_folds
+    assert before == 2
+
+
 def test_many_classes_have_fewer_folds():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, (4, 300)).astype(np.uint8)
     source = ArraySource(codes, rng.integers(0, 12, 300), 12, np.full(4, 5))
-    assert deal_rows(source, 5000, 5, 0).n_folds < 5
+    few = ArraySource(codes, source.labels % 2, 2, np.full(4, 5))
+    assert deal_rows(source, 12_000, 10, 0).n_folds < deal_rows(few, 12_000, 10, 0).n_folds
 
 
 def test_rows_of_weight_0_are_as_if_absent():

@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from deepbroad.engine.choice import row_fits
-from deepbroad.engine.choice.dealing import deal_rows
-from deepbroad.engine.choice.row_fits import CLASS_VARIANCE, KernelSum, RowFits
+from deepbroad.engine.choice.row_fits import KernelSum, RowFits
+from deepbroad.engine.row_newton import CLASS_VARIANCE
 from deepbroad.kernels.threads import Threads
-from deepbroad.model.terms import Terms
-from tests.engine.choice.tables_for_tests import make_source
-
-TERMS = [(0,), (1,), (0, 1), (1, 2)]
-STRENGTH = np.array([0.5, 1.0, 2.0, 4.0])
-OTHER = np.array([5.0, 1.0, 20.0, 4.0])
+from tests.engine.choice.naive_fits import (
+    OTHER,
+    STRENGTH,
+    TERMS,
+    draw_rows,
+    everywhere,
+    exact_traces,
+    make_terms,
+    naive_losses,
+    naive_shares,
+    naive_squares,
+    probe,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -24,80 +30,17 @@ def _precise(monkeypatch):
     monkeypatch.setattr(row_fits, "TOLERANCE", 1e-8)
 
 
-def draw(n_classes, rows=80, seed=0):
-    rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, rows) for size in (3, 3, 4)])
-    labels = (codes[:2].sum(axis=0) + rng.integers(0, 2, rows)) % n_classes
-    return make_source(codes, labels, n_classes=n_classes)
-
-
 def make_fits(n_classes=2, present=None, terms=TERMS, threads=None, rows=80):
-    source = draw(n_classes, rows)
-    dealt = deal_rows(source, 1000, 3, 0)
-    if present is None:
-        present = np.ones((len(terms), dealt.n_folds), bool)
-    return RowFits(dealt, Terms.of(terms, source.cardinalities), present, threads or Threads(1))
-
-
-def one_hot(fits):
-    """Return the cells of rows and the table of each cell."""
-    codes, sizes = fits.rows.source.codes.astype(int), fits.rows.source.cardinalities
-    tuples = [fits.terms.tuple(t) for t in range(len(fits.terms))]
-    parts = [
-        np.eye(int(np.prod(sizes[list(own)])))[
-            np.ravel_multi_index(tuple(codes[list(own)]), tuple(sizes[list(own)]))
-        ]
-        for own in tuples
-    ]
-    return np.hstack(parts), np.repeat(np.arange(len(tuples)), [part.shape[1] for part in parts])
-
-
-def naive_fit(fits, fold, strength):
-    """Return log probabilities (rows, C) and cell scores (cells, C) of the model of one fold.
-
-    Every class has scores of its own; class terms have a weak prior about the frequencies.
-    """
-    source, weights = fits.rows.source, fits.rows.trained[:, fold].astype(float)
-    cells, table = one_hot(fits)
-    kept = fits.present[table, fold]
-    design = np.hstack([np.ones((len(cells), 1)), cells[:, kept]])
-    n_classes, rows = fits.n_classes, np.arange(source.n_rows)
-    counts = np.bincount(source.labels, weights, n_classes)
-    base = np.log(counts + 1.0 / n_classes)
-    penalty = np.append(1.0 / CLASS_VARIANCE, strength[table[kept]])[:, None]
-
-    def logs_of(beta):
-        scores = base + design @ beta
-        return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
-
-    def objective(u):
-        beta = u.reshape(-1, n_classes)
-        logs = logs_of(beta)
-        residuals = weights[:, None] * (np.exp(logs) - np.eye(n_classes)[source.labels])
-        loss = -(weights @ logs[rows, source.labels]) + 0.5 * (penalty * beta**2).sum()
-        return loss, (design.T @ residuals + penalty * beta).ravel()
-
-    start = np.zeros(design.shape[1] * n_classes)
-    found = minimize(objective, start, jac=True, options={"gtol": 1e-6, "maxiter": 5000})
-    beta = found.x.reshape(-1, n_classes)
-    scores = np.zeros((len(table), n_classes))
-    scores[kept] = beta[1:]
-    return logs_of(beta), scores
-
-
-def naive_losses(fits, strength):
-    """Return the log loss of each row under the model of each fold, (n, K)."""
-    rows, labels = np.arange(fits.rows.source.n_rows), fits.rows.source.labels
-    return np.column_stack(
-        [-naive_fit(fits, k, strength)[0][rows, labels] for k in range(fits.n_folds)]
-    )
+    dealt = draw_rows(n_classes, rows)
+    present = everywhere(dealt, terms) if present is None else present
+    return RowFits(dealt, make_terms(dealt, terms), present, threads or Threads(1))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_fits_are_separate_fits_of_each_fold(n_classes):
     fits = make_fits(n_classes)
     found = fits.minimise(STRENGTH)
-    expected, held = naive_losses(fits, STRENGTH), fits.rows.held
+    expected, held = naive_losses(fits, STRENGTH, CLASS_VARIANCE), fits.rows.held
     np.testing.assert_allclose(fits.losses, expected, atol=2e-3)
     assert found.mean == pytest.approx((expected * held).sum() / held.sum(), abs=1e-3)
 
@@ -107,7 +50,7 @@ def test_held_shares_are_those_of_the_fold_that_holds_a_row_out():
     fits.minimise(STRENGTH)
     rows, folds, shares = fits.held_shares()
     assert len(rows) == np.count_nonzero(fits.rows.held)
-    expected = np.stack([np.exp(naive_fit(fits, k, STRENGTH)[0]) for k in range(fits.n_folds)])
+    expected = naive_shares(fits, STRENGTH, CLASS_VARIANCE)
     np.testing.assert_allclose(shares, expected[folds, rows], atol=2e-3)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-6)
     own = shares[np.arange(len(rows)), fits.rows.source.labels[rows]]
@@ -118,11 +61,7 @@ def test_held_shares_are_those_of_the_fold_that_holds_a_row_out():
 def test_variances_are_in_proportion_to_the_squares_of_what_tables_add(n_classes):
     fits = make_fits(n_classes)
     fits.minimise(STRENGTH)
-    (cells, table), weights = one_hot(fits), fits.rows.trained.mean(axis=1)
-    expected = np.zeros(fits.present.shape)
-    for k in range(fits.n_folds):
-        squares = (naive_fit(fits, k, STRENGTH)[1] ** 2).sum(axis=1)
-        expected[:, k] = np.bincount(table, (weights @ cells) * squares)
+    expected = naive_squares(fits, STRENGTH, CLASS_VARIANCE, weighted=True)
     found = fits.variances()
     np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=2e-3)
 
@@ -135,7 +74,7 @@ def test_a_table_that_a_fold_does_not_have_scores_nothing_there():
     variances = fits.variances()
     assert variances[2, 1] == 0.0
     assert (variances[present] > 1e-4).all()
-    np.testing.assert_allclose(fits.losses, naive_losses(fits, STRENGTH), atol=2e-3)
+    np.testing.assert_allclose(fits.losses, naive_losses(fits, STRENGTH, CLASS_VARIANCE), atol=2e-3)
 
 
 def test_tables_may_leave_and_come_back_between_fits():
@@ -159,9 +98,9 @@ def test_setting_the_point_back_gives_its_losses_again():
     fits.point = point
     np.testing.assert_allclose(fits.losses, losses, atol=1e-3)
     np.testing.assert_allclose(fits.held_shares()[2], shares, atol=1e-3)
-    np.testing.assert_array_equal(fits.variances(), variances)
+    np.testing.assert_allclose(fits.variances(), variances, rtol=1e-2)
     again = fits.traces(np.linspace(0, 0.99, len(losses)))
-    np.testing.assert_allclose(again.squares, traces.squares)
+    np.testing.assert_allclose(again.squares, traces.squares, rtol=1e-2)
     np.testing.assert_allclose(again.diagonal, traces.diagonal, rtol=1e-2)
     # Probes are solved to a few hundredths: a last bit of K'a may cost or save a step.
     np.testing.assert_allclose(again.effective, traces.effective, rtol=0.1, atol=0.05)
@@ -206,61 +145,28 @@ def test_carried_duals_lead_to_the_fit_of_more_tables():
 # The evidence.
 
 
-def exact_traces(fits, strength):
-    """Return the trace of (H + Λ)⁻¹ H over the cells of each table, the mean over folds."""
-    cells, table = one_hot(fits)
-    n_scores = fits.n_classes - 1
-    design = np.hstack([np.ones((len(cells), 1)), cells])
-    penalty = np.kron(
-        np.diag(np.append(1.0 / CLASS_VARIANCE, strength[table])),
-        np.eye(n_scores) - 1.0 / fits.n_classes,
-    )
-    found = np.zeros(len(strength))
-    for fold in range(fits.n_folds):
-        shares = np.exp(naive_fit(fits, fold, strength)[0])[:, 1:]
-        hessian = np.zeros_like(penalty)
-        for x, p, weight in zip(design, shares, fits.rows.trained[:, fold], strict=True):
-            hessian += weight * np.kron(np.outer(x, x), np.diag(p) - np.outer(p, p))
-        diagonal = np.diag(np.linalg.solve(hessian + penalty, hessian)).reshape(-1, n_scores)
-        found += np.bincount(table, diagonal[1:].sum(axis=1))
-    return found / fits.n_folds
-
-
-def probe(fits, count):
-    """Return the mean effective parameters of some probes, and the traces of the last."""
-    random, rows = np.random.default_rng(1), fits.rows.source.n_rows
-    probes = [fits.traces(random.random(rows)) for _ in range(count)]
-    return np.mean([each.effective for each in probes], axis=0), probes[-1]
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probes_are_right_about_the_effective_parameters_in_the_mean(n_classes):
     fits = make_fits(n_classes)
     fits.minimise(STRENGTH)
     found, one = probe(fits, 300)
-    expected = exact_traces(fits, STRENGTH)
+    expected = exact_traces(fits, STRENGTH, CLASS_VARIANCE)
     np.testing.assert_allclose(found, expected, rtol=0.15, atol=0.1)
     assert (one.diagonal >= expected - 0.1).all()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="The class term fills the norm in which a probe's residual falls; tables are unsolved.",
-)
 def test_probes_are_right_in_the_mean_where_penalties_are_strong():
     fits, strength = make_fits(), 1000.0 * STRENGTH
     fits.minimise(strength)
     found, _ = probe(fits, 300)
-    np.testing.assert_allclose(found, exact_traces(fits, strength), rtol=0.2)
+    np.testing.assert_allclose(found, exact_traces(fits, strength, CLASS_VARIANCE), rtol=0.2)
 
 
 def test_squares_are_those_of_the_scores_of_cells():
     fits = make_fits(3)
     fits.minimise(STRENGTH)
-    table = one_hot(fits)[1]
-    squares = [(naive_fit(fits, k, STRENGTH)[1] ** 2).sum(axis=1) for k in range(fits.n_folds)]
     found = fits.traces(np.full(fits.rows.source.n_rows, 0.5)).squares
-    expected = np.bincount(table, np.mean(squares, axis=0))
+    expected = naive_squares(fits, STRENGTH, CLASS_VARIANCE).mean(axis=1)
     np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
 
 
@@ -270,9 +176,8 @@ def test_traces_are_means_over_the_folds_that_have_a_table():
     present[0] = True
     fits = make_fits(present=present)
     fits.minimise(STRENGTH)
-    squares = [(naive_fit(fits, k, STRENGTH)[1] ** 2).sum(axis=1) for k in range(fits.n_folds)]
-    by_fold = [np.bincount(one_hot(fits)[1], each) for each in squares]
-    expected = np.where(present.all(axis=1), np.mean(by_fold, axis=0), by_fold[0])
+    by_fold = naive_squares(fits, STRENGTH, CLASS_VARIANCE)
+    expected = np.where(present.all(axis=1), by_fold.mean(axis=1), by_fold[:, 0])
     found = fits.traces(np.full(fits.rows.source.n_rows, 0.5)).squares
     np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
 

@@ -3,29 +3,30 @@
 import numpy as np
 import pytest
 
+from deepbroad.engine.choice.cell_fits import CellFits
 from deepbroad.engine.choice.dealing import deal_rows
-from deepbroad.engine.choice.fold_fits import FoldFits
+from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.engine.choice.screening import keep, screen, split_tables
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.terms import Terms, list_tuples
-from deepbroad.solvers import LBFGS
 from tests.engine.choice.tables_for_tests import noise, parity
 
 
-def screen_pairs(source, order=2):
-    rows = deal_rows(source, 4000, 5, 0)
+def screen_pairs(source, order=2, kind=CellFits):
+    rows = deal_rows(source, 20_000, 5, 0)
     singles = Terms.of_order(1, source.cardinalities)
-    fits = FoldFits(rows, singles, np.ones((len(singles), rows.n_folds), bool), Threads(1))
-    fits.minimise(np.ones(len(singles)), LBFGS(max_iter=30))
+    fits = kind(rows, singles, np.ones((len(singles), rows.n_folds), bool), Threads(1))
+    fits.minimise(np.ones(len(singles)))
     members = list_tuples(len(source.cardinalities), order)
     terms = Terms(members, source.cardinalities)
     return screen(fits, LevelledTerms(terms, np.ones(len(members)), source.attributes), 0)
 
 
+@pytest.mark.parametrize("kind", [CellFits, RowFits])
 @pytest.mark.parametrize("order", [2, 3])
-def test_a_planted_interaction_shows_most_and_the_others_like_chance(order):
-    found = screen_pairs(parity(1500, members=order), order)
+def test_a_planted_interaction_shows_most_and_the_others_like_chance(order, kind):
+    found = screen_pairs(parity(1500, members=order), order, kind)
     assert np.argmax(found.all_folds) == 0
     assert found.all_folds[0] > 8
     assert (found.without[:, 0] > 5).all()

@@ -1,11 +1,28 @@
 """What the choice finds in tables whose rule is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from deepbroad.engine.choice import EFFORTS, choose
+from deepbroad.engine.choice import EFFORTS, choose, search
+from deepbroad.engine.choice.search import select_strong
 from deepbroad.kernels.threads import Threads
 from tests.engine.choice.tables_for_tests import make_source, noise, parity
+
+
+@pytest.fixture(params=["rows", "cells"])
+def _space(request, monkeypatch):
+    """Have the fits be in the space of rows, as few rows have, or in that of cells."""
+    if request.param == "cells":
+        monkeypatch.setattr(search, "FEW_ROWS", 0)
+
+
+in_both_spaces = pytest.mark.usefixtures("_space")
+# Every interaction has to show in a screening.
+SCREENED = replace(EFFORTS["fast"], unscreened=0.0)
 
 
 def find(source, threads=1, **options):
@@ -19,24 +36,40 @@ def tuples_of(choice):
     return {tuple(sorted(m for m in row if m >= 0)) for row in choice.members.tolist()}
 
 
+@in_both_spaces
 def test_an_interaction_of_two_is_found_and_noise_has_none():
     assert (0, 1) in tuples_of(find(parity(800)))
     assert find(noise(800)).selection["n"] == 1
 
 
+@in_both_spaces
 def test_an_interaction_of_three_that_shows_in_no_pair_is_found():
     assert (0, 1, 2) in tuples_of(find(parity(1500, features=10, members=3)))
 
 
+@pytest.mark.parametrize("members", [2, 3])
+def test_interactions_that_are_found_show_in_a_screening(members, monkeypatch):
+    monkeypatch.setattr(search, "FEW_ROWS", 0)
+    choice = find(parity(1500, features=8, members=members), settings=SCREENED)
+    assert tuple(range(members)) in tuples_of(choice)
+    trial = next(trial for trial in choice.selection["trials"] if trial["order"] == members)
+    assert trial["tables"] < 10
+    choice = find(noise(800), settings=SCREENED)
+    assert choice.selection["n"] == 1
+
+
+@in_both_spaces
 def test_a_given_depth_is_kept_though_it_gains_nothing():
     assert find(noise(500), depth=2).selection["n"] == 2
 
 
+@in_both_spaces
 def test_exact_orders_have_no_others():
     choice = find(parity(500), depth=2, exact=True)
     assert {len(t) for t in tuples_of(choice)} == {2}
 
 
+@in_both_spaces
 def test_given_tuples_are_the_only_ones():
     among = {1: np.array([[0], [1]]), 2: np.array([[0, 1]])}
     choice = find(parity(500), depth=2, among=among)
@@ -44,6 +77,7 @@ def test_given_tuples_are_the_only_ones():
     assert (0, 1) in tuples_of(choice)
 
 
+@in_both_spaces
 @pytest.mark.parametrize("change", ["order", "threads", "weights"])
 def test_the_choice_depends_on_data_and_seed_alone(change):
     source = parity(600, features=5)
@@ -62,6 +96,7 @@ def test_the_choice_depends_on_data_and_seed_alone(change):
     assert first.selection == second.selection
 
 
+@in_both_spaces
 def test_time_that_is_up_is_told():
     choice = find(parity(500), time_limit=1e-9)
     assert not choice.selection["complete"]
@@ -69,8 +104,54 @@ def test_time_that_is_up_is_told():
     assert find(parity(500)).selection["warnings"] == []
 
 
+@in_both_spaces
 def test_progress_names_what_is_tried():
     seen = []
     find(parity(500), progress=lambda what, loss, share: seen.append((what, loss, share)))
     assert seen
     assert all(0.0 <= share <= 1.0 for _, _, share in seen)
+
+
+def test_the_spaces_of_rows_and_of_cells_choose_alike(monkeypatch):
+    source = parity(800, features=4)
+    by_rows = find(source)
+    monkeypatch.setattr(search, "FEW_ROWS", 0)
+    by_cells = find(source)
+    assert tuples_of(by_rows) == tuples_of(by_cells)
+    assert by_rows.selection["loss"] == pytest.approx(by_cells.selection["loss"], rel=0.01)
+
+
+# Weak tables.
+
+
+@in_both_spaces
+def test_features_that_tell_nothing_are_left_out_where_a_share_of_the_variance_is_asked_for():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (12, 1500))
+    source = make_source(codes, codes[0] ^ (rng.random(1500) < 0.1))
+    settings = replace(EFFORTS["fast"], orders=1)
+    whole = find(source, settings=replace(settings, share=1.0))
+    fewer = find(source, settings=replace(settings, share=0.9))
+    assert len(tuples_of(whole)) == 12
+    assert tuples_of(fewer) == {(0,)}
+    assert fewer.selection["loss"] < whole.selection["loss"] * (1.0 + settings.gain)
+
+
+@in_both_spaces
+def test_tables_that_held_out_rows_need_are_never_left_out():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (3, 1500))
+    source = make_source(codes, rng.binomial(3, 0.05 + 0.3 * codes.sum(axis=0)) >= 2)
+    settings = replace(EFFORTS["fast"], orders=1, share=0.3)
+    assert len(tuples_of(find(source, settings=settings))) == 3
+
+
+@given(st.lists(st.floats(0.0, 10.0), min_size=1, max_size=8), st.floats(0.05, 1.0))
+def test_the_strong_tables_are_the_fewest_that_have_the_share(variances, share):
+    variances = np.array(variances)
+    strong = select_strong(variances, share)
+    total, count = variances.sum(), np.count_nonzero(strong)
+    assert count >= 1
+    assert variances[strong].min() >= variances[~strong].max(initial=0.0)
+    assert variances[strong].sum() >= share * total * (1 - 1e-12)
+    assert np.sort(variances)[::-1][: count - 1].sum() < share * total or count == 1

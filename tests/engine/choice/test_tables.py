@@ -17,8 +17,8 @@ ATTRIBUTES = np.array([0] * len(PLACES) + [1] * len(PLACES) + [2, 3])
 CARDINALITIES = np.array([*SIZES, *SIZES, 5, 1])
 
 
-def candidates(rows=1e4, *, shifted=True):
-    return Candidates(ATTRIBUTES, CARDINALITIES, rows, shifted=shifted)
+def candidates(rows=1e4, *, shifted=True, searched=(2,)):
+    return Candidates(ATTRIBUTES, CARDINALITIES, rows, shifted=shifted, searched=searched)
 
 
 def columns_of(tables):
@@ -71,14 +71,25 @@ def test_numbers_of_a_table_are_shifted_alike():
     assert (column(0, 1, 2), column(2, 1)) in columns_of(found)
 
 
+@pytest.mark.parametrize("searched", [(), (2,), SHIFTS])
+def test_the_search_has_the_shifts_that_it_is_given(searched):
+    made = candidates(searched=searched)
+    tables = made.unshifted(np.array([[0], [2]]))
+    expected = made.with_shifts(tables, searched)
+    assert columns_of(made.with_shifts(tables)) == columns_of(expected)
+    shifts = {PLACES[c].quarters for (c,) in columns_of(expected) if c < len(PLACES)}
+    assert shifts == {0, *searched}
+
+
 def test_without_shifts_tables_stay_as_they_are():
     made = candidates(shifted=False)
     tables = made.unshifted(all_tuples(3, 2))
     assert columns_of(made.with_shifts(tables)) == columns_of(tables)
 
 
-def test_shifted_copies_share_the_variance_of_the_tables_they_come_from():
-    made = candidates()
+@pytest.mark.parametrize("searched", [(), (2,), SHIFTS])
+def test_shifted_copies_share_the_variance_of_the_tables_they_come_from(searched):
+    made = candidates(searched=searched)
     tables = made.with_shifts(made.unshifted(np.array([[0], [2]])))
     strength = np.random.default_rng(0).uniform(1.0, 9.0, len(tables.terms))
     spread, shared = made.spread(tables, strength)
@@ -92,7 +103,7 @@ def test_shifted_copies_share_the_variance_of_the_tables_they_come_from():
 
 
 def test_where_all_tuples_are_too_many_the_best_ones_are_extended():
-    made = Candidates(np.arange(20), np.full(20, 2), 50.0, shifted=False)
+    made = Candidates(np.arange(20), np.full(20, 2), 50.0, shifted=False, searched=())
     assert made.levels(3) == 1
     assert len(made.tuples(2, 190, [])) == 190
     found = made.tuples(3, 30, [(3, 7), (0, 1)])
