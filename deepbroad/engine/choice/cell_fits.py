@@ -126,9 +126,13 @@ class CellFits:
     def _search(
         self, point: Vector, before: np.ndarray, step: Vector, image: np.ndarray
     ) -> tuple[Vector, np.ndarray, bool]:
-        """Go as far along a step as the objective of each fold falls; tell whether any did."""
+        """Go as far along a step as the objective of each fold falls.
+
+        Return the point, its objectives, and whether any fold went on. `image` is the step's scores
+        of rows.
+        """
         lengths = np.ones(self.n_folds)
-        for _ in range(HALVINGS):
+        for halving in range(HALVINGS + 1):
             lanes = self._by_lane(lengths)
             tried = Vector(point.classes + lanes * step.classes, point.cells + lanes * step.cells)
             scores = self._scores.copy()
@@ -138,15 +142,7 @@ class CellFits:
             higher = ~(now <= before)
             if not higher.any():
                 break
-            lengths[higher] *= 0.5
-        else:
-            lengths[higher] = 0.0
-            lanes = self._by_lane(lengths)
-            tried = Vector(point.classes + lanes * step.classes, point.cells + lanes * step.cells)
-            scores = self._scores.copy()
-            scores[:, : self.n_lanes] += lanes * image
-            self._passes.lose(scores)
-            now = self._measure(tried)
+            lengths[higher] *= 0.5 if halving + 1 < HALVINGS else 0.0
         self._scores = scores
         return tried, now, bool(lengths.any())
 

@@ -50,13 +50,14 @@ class HeldLosses(NamedTuple):
     @property
     def mean(self) -> float:
         """The mean by weight."""
-        return float(self.weights @ self.each / self.weights.sum())
+        # Not by matrix products: libraries sum these differently with more threads.
+        return float((self.weights * self.each).sum() / self.weights.sum())
 
     def gain_over(self, before: "HeldLosses") -> tuple[float, float]:
         """Return how much lower the mean is than one of the same rows, and its standard error."""
         difference, total = before.each - self.each, float(self.weights.sum())
-        gain = float(self.weights @ difference) / total
-        spread = float(self.weights @ (difference - gain) ** 2) / total
+        gain = float((self.weights * difference).sum()) / total
+        spread = float((self.weights * (difference - gain) ** 2).sum()) / total
         return gain, float(np.sqrt(spread / max(total - 1.0, 1.0)))
 
 

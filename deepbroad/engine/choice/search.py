@@ -131,12 +131,13 @@ class Search:
     def run(self) -> Model:
         """Return the best model."""
         first = self.depth if self.exact else 1
+        self._report(first, first, None)
         best = self._tune(self._list_first(first), None, first)
         kept: Sequence[tuple[int, ...]] = [(f,) for f in range(self.candidates.n_features)]
         for order in range(first + 1, self.depth + 1):
             if self.is_late():
                 break
-            self.progress(f"interactions of {order} features", best.tuned.loss, order / 6)
+            self._report(order, first, best.tuned.loss)
             found, kept = self._deepen(best, order, kept)
             if found is None:
                 continue
@@ -147,6 +148,11 @@ class Search:
             # The folds of what is not the best are not to lie beside the next ones.
             del found
         return self._prune(best)
+
+    def _report(self, order: int, first: int, loss: float | None) -> None:
+        """Show which order is tried; orders take about as long as each other."""
+        what = "single features" if order == 1 else f"interactions of {order} features"
+        self.progress(what, loss, (order - first) / (self.depth - first + 1))
 
     def run_exact(self) -> Model:
         """Return the best model of tables of one order alone, whichever order that is."""

@@ -1,4 +1,4 @@
-"""Fits of folds in the space of cells, against separate fits of explicit one-hot models in NumPy."""
+"""Fits of folds in the space of cells, against explicit one-hot models of each fold in NumPy."""
 
 import numpy as np
 import pytest
