@@ -14,7 +14,7 @@ near 0 does not decide. A data set counts once: its seeds are averaged. Wins of 
 
     python benchmarks/ablation.py --rows ablation.jsonl
     python benchmarks/ablation.py --rows ablation.jsonl --seeds 101 102 103
-    python benchmarks/ablation.py --rows ablation.jsonl --variants rounds=0 rows=8000,folds=2
+    python benchmarks/ablation.py --rows ablation.jsonl --variants share=1.0 rows=8000,folds=2
     python benchmarks/ablation.py --rows ablation.jsonl --report-only
 """
 
@@ -42,7 +42,8 @@ from deepbroad.measures import measure
 ALL_ON = "all on"
 VARIANTS = (
     "shifted=False",
-    "rounds=0",
+    "share=1.0",
+    "start=(1.0,1.0)",
     "orders=1",
     "orders=2",
     "orders=4",

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import inf
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -27,8 +28,10 @@ LEVELS = (2, 1)
 
 @pytest.fixture(autouse=True)
 def enough_sweeps(monkeypatch):
+    """Have ascents take their sweeps, as those of many rows do: few rows begin where they end."""
     monkeypatch.setattr(dual_module, "USUAL_ITERATIONS", 1e9)
     monkeypatch.setattr(dual_module, "MOST_SWEEPS", 2000)
+    monkeypatch.setattr(dual_module, "FEW_ROWS", 0)
 
 
 def make_family(levelled, strengths, *, target=0.0, generative=True):
@@ -66,7 +69,8 @@ def test_the_model_is_that_of_lbfgs(data):
     training = train(problem, plan)
     design = training.design(family)
     assert (training.dual(family, design, inf) is None) == (plan.items is not None)
-    assert_same_model(training, family)
+    with patch.object(dual_module, "FEW_ROWS", data.draw(st.sampled_from([0, 2048]))):
+        assert_same_model(training, family)
 
 
 @given(st.data())
@@ -222,3 +226,98 @@ def test_a_state_with_a_best_point_of_another_length_is_refused():
     state = dual.state(np.zeros(3), [], [], 0.0)
     with pytest.raises(ValueError, match="its best point has 3 numbers, not"):
         dual.resume(state)
+
+
+# Few rows, which begin at the solution by Newton's method.
+
+
+def begin_with(monkeypatch, few, *, strengths=(1.0, 5.0), target=0.0, weighted=True, seed=1):
+    """Return a dual, what its first ascent tells, and its family, where so many rows are few."""
+    monkeypatch.setattr(dual_module, "FEW_ROWS", few)
+    problem = draw_nested(seed, weighted=weighted)
+    levelled = problem.levelled(LEVELS)
+    training = train(problem, single_plan(problem, levelled.terms))
+    family = make_family(levelled, strengths, target=target)
+    dual = training.dual(family, training.design(family), inf)
+    return training, family, dual
+
+
+@pytest.mark.parametrize("strengths", [(0.05, 0.2), (1.0, 5.0), (200.0, 1000.0)])
+def test_few_rows_begin_at_the_solution(strengths, monkeypatch):
+    training, family, dual = begin_with(monkeypatch, 2048, strengths=strengths)
+    ascent = dual.ascend(family.strength, 1e-5)
+    assert ascent.sweeps <= 1
+    assert ascent.status == "converged"
+    exact = training.discriminative(family, EXACT)[1]
+    design = training.design(family)
+    run = Objective(design, training.loss_pass(family, design), dual._total, training.threads)
+    assert run(dual.point())[0] == pytest.approx(exact.loss, abs=1e-5)
+    # Beliefs and scores belong together: sweeps go on from there and change next to nothing.
+    before = dual.point()
+    assert dual.sweep(0, 0) < 1e-5
+    np.testing.assert_allclose(dual.point(), before, atol=2e-2)
+
+
+def test_one_row_more_than_few_takes_sweeps(monkeypatch):
+    _, family, dual = begin_with(monkeypatch, 2048)
+    distinct = len(dual.state(dual.point(), [], [], 0.0).beliefs)
+    for few, sweeps in ((distinct, False), (distinct - 1, True)):
+        _, family, dual = begin_with(monkeypatch, few)
+        assert (dual.ascend(family.strength, 1e-5).sweeps > 1) == sweeps
+
+
+def test_scores_that_are_pulled_elsewhere_than_to_nothing_take_sweeps(monkeypatch):
+    training, family, dual = begin_with(monkeypatch, 2048, target=1.0)
+    assert dual.ascend(family.strength, 1e-5).sweeps > 1
+    assert_same_model(training, family)
+
+
+def test_other_strengths_have_a_solution_of_their_own(monkeypatch):
+    training, family, dual = begin_with(monkeypatch, 2048)
+    for factor in (30.0, 0.1, 1.0):
+        assert dual.ascend(factor * family.strength, 1e-5).status == "converged"
+        alone = training.dual(family, training.design(family), inf)
+        alone.ascend(factor * family.strength, 1e-5)
+        np.testing.assert_allclose(dual.point(), alone.point(), atol=2e-2)
+
+
+def test_a_gap_smaller_than_that_of_the_beginning_takes_sweeps(monkeypatch):
+    monkeypatch.setattr(dual_module, "NEWTON_STEPS", 1)
+    training, family, dual = begin_with(monkeypatch, 2048, strengths=(0.3, 1.0))
+    ascent = dual.ascend(family.strength, 1e-6)
+    assert ascent.status == "converged"
+    assert ascent.sweeps > 1
+    assert_same_model(training, family)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param(unit, marks=pytest.mark.xfail(
+            strict=True, reason="The variance of class terms is 1e6 in any unit of the weights."
+        )) if abs(np.log10(unit)) >= 3 else unit
+        for unit in (1e-6, 1e-2, 1.0, 1e3, 1e6)
+    ],
+)  # fmt: skip
+def test_few_rows_begin_at_the_solution_in_any_unit_of_weights(unit, monkeypatch):
+    monkeypatch.setattr(dual_module, "FEW_ROWS", 2048)
+    problem = replace(draw_nested(1), weights=np.full(50, unit))
+    levelled = problem.levelled(LEVELS)
+    training = train(problem, single_plan(problem, levelled.terms))
+    family = make_family(levelled, (unit, 5.0 * unit))
+    dual = training.dual(family, training.design(family), inf)
+    assert dual.ascend(family.strength, 1e-6).sweeps <= 1
+
+
+def test_rows_of_weight_0_have_no_part_in_the_beginning(monkeypatch):
+    monkeypatch.setattr(dual_module, "FEW_ROWS", 2048)
+    problem, points = draw_nested(1), []
+    weights = (np.arange(50) < 40).astype(float)
+    for kept in (replace(problem, weights=weights), problem.rows(np.arange(40))):
+        levelled = kept.levelled(LEVELS)
+        training = train(kept, single_plan(kept, levelled.terms))
+        family = make_family(levelled, (1.0, 5.0))
+        tables, _ = training.discriminative(family, DualFirst(EXACT, gap=1e-6, pairs=10**6))
+        whole = train(problem, single_plan(problem, levelled.terms))
+        points.append(probabilities(tables, whole))
+    np.testing.assert_allclose(*points, atol=1e-4)

@@ -32,12 +32,14 @@ def test_a_limit_of_time_that_suffices_changes_nothing():
     np.testing.assert_array_equal(limited.predict_proba(X), free.predict_proba(X))
 
 
-def test_ctrl_c_ends_a_choice(monkeypatch):
+@pytest.mark.parametrize(("kind", "few"), [("RowFits", 2048), ("CellFits", 0)])
+def test_ctrl_c_ends_a_choice(kind, few, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     X, y = categorical_table(60, a=3)
-    monkeypatch.setattr(search, "FoldFits", interrupt)
+    monkeypatch.setattr(search, "FEW_ROWS", few)
+    monkeypatch.setattr(search, kind, interrupt)
     with pytest.raises(KeyboardInterrupt):
         DBLClassifier().fit(X, y)
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import deepbroad
 from deepbroad import DBLClassifier, KDBClassifier, LRClassifier, TANClassifier
+from deepbroad.engine import dual
 from deepbroad.engine.planning import Planner
 from deepbroad.estimators import chosen_terms
 from tests.estimators import slow_fits
@@ -23,6 +24,12 @@ MODELS = {
     "kdb": lambda **more: KDBClassifier(fitting="discriminative", alpha=0.01, tol=1e-7, **more),
     "tan": lambda **more: TANClassifier(fitting="discriminative", alpha=0.01, tol=1e-7, **more),
 }
+
+
+@pytest.fixture
+def _many_rows(monkeypatch):
+    """Have the fit take its steps: that of few rows would begin where it ends."""
+    monkeypatch.setattr(dual, "FEW_ROWS", 0)
 
 
 def stop_after(count):
@@ -44,6 +51,7 @@ def assert_same_fit(model, whole):
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
 
 
+@pytest.mark.usefixtures("_many_rows")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_stopped_again_and_again_comes_to_the_same_model(name, tmp_path, monkeypatch):
     whole = WHOLE[name] if name in WHOLE else MODELS[name]().fit(X, Y)

@@ -169,6 +169,19 @@ def test_products_take_the_vectors_of_used_rows_alone(rows, n_used, m):
     np.testing.assert_allclose(out, expected, **CLOSE)
 
 
+def test_comparisons_and_products_in_double_precision_keep_it():
+    cells, _, inverse = draw_cells(6, 21, 7)
+    inverse = inverse + np.random.default_rng(6).uniform(0, 1e-9, 7)
+    kernel = np.full((21, 21), 1e6)
+    compare_rows(cells, np.arange(7), inverse, 0, 21, kernel)
+    mirror(kernel)
+    expected = 1e6 + naive_kernel(cells, inverse)
+    np.testing.assert_allclose(kernel, expected, rtol=1e-14)
+    vectors, out = np.random.default_rng(6).normal(size=(2, 21)), np.empty((2, 21))
+    multiply_kernel(kernel, vectors, np.arange(21), out)
+    np.testing.assert_allclose(out, vectors @ expected, rtol=1e-12, atol=1e-7)
+
+
 def test_no_row_used_gives_products_of_0():
     out = np.full((2, 3), np.nan, np.float32)
     multiply_kernel(np.ones((3, 3), "f4"), np.ones((2, 3), "f4"), np.empty(0, np.int64), out)
