@@ -139,7 +139,8 @@ class RowDual:
         if not np.all(np.asarray(strength) > 0):
             return Ascent(0, inf, "slow")
         is_resumed = watch is not None and watch.is_resumed
-        is_begun = not is_resumed and self._begin(strength)
+        if not is_resumed:
+            self._begin(strength)
         self._strengthen(strength, gathers=not is_resumed)
         softness = float(self._inverse.sum())
         if softness >= HOPELESS * self._too_soft:
@@ -147,30 +148,29 @@ class RowDual:
         solver = DualAscent(tol=tol, most=int(min(self._most, most)), certain=certain)
         if watch is not None and not is_resumed and watch():
             return Ascent(0, inf, "stopped")
-        if is_begun and (gap := self.measure()) <= tol:
-            return Ascent(0, gap, "converged")
         ascent = solver.ascend(self, [] if watch is None else watch.gaps, watch)
         if ascent.status == "slow":
             self._too_soft = min(self._too_soft, softness)
         return ascent
 
-    def _begin(self, strength: PerTerm) -> bool:
-        """Begin at the solution by Newton's method where rows are few; tell whether they are."""
+    def _begin(self, strength: PerTerm) -> None:
+        """Begin at the solution by Newton's method where rows are few."""
         n_rows, n_classes = self._beliefs.shape
         if n_rows > FEW_ROWS or np.any(self._design.target):
-            return False
+            return
         cells = np.concatenate([block.cells for block in self._cells.blocks()])
         firsts = cells.min(axis=0)
         spaces = self._terms.spaces
         inverse = np.where(spaces > 1, 1.0 / np.broadcast_to(strength, len(spaces)), 0.0)
+        # In units of the mean weight, which may be anything.
+        each = float(self._weights.mean())
         beliefs = find_beliefs(
-            np.ascontiguousarray((cells - firsts).T, np.int16), inverse,
-            self._labels, self._weights.astype(np.float64), n_classes, tol=NEWTON_TOLERANCE,
+            np.ascontiguousarray((cells - firsts).T, np.int16), inverse * each,
+            self._labels, self._weights / each, n_classes, tol=NEWTON_TOLERANCE,
             steps=NEWTON_STEPS,
         )  # fmt: skip
         self._beliefs[:] = beliefs.shares
         self._class_scores = beliefs.class_scores
-        return True
 
     def resume(self, state: AscentState) -> None:
         """Take over the beliefs of a state; ValueError if they are of another problem."""

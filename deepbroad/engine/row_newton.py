@@ -11,7 +11,7 @@ from deepbroad.kernels.similarity import compare_rows, mirror
 FEW_ROWS = 2048
 # Variance that the scores of classes may have about their frequencies: as good as free where models
 # are compared in single precision, and free where one is kept.
-CLASS_VARIANCE, FREE = 100.0, 1e6
+CLASS_VARIANCE, FREE = 10.0, 1e6
 
 
 class Beliefs(NamedTuple):

@@ -95,7 +95,7 @@ def curve(shares, weights, r, vectors, out):
         out[c, r] += weights[r] * shares[c, r] * (vectors[c, r] - mean)
 
 
-@jit
+@inlined
 def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
     """Write the x with (I + W K') x = right, and K'x; return the number of products.
 

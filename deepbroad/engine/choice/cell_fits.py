@@ -21,10 +21,10 @@ from deepbroad.model.terms import NONE, Terms
 ABSENT = 1e9
 # Share of the objective that the last Newton step may promise, steps at most, and how often one is
 # halved until the objective falls.
-TOLERANCE, STEPS, HALVINGS = 3e-3, 20, 8
+TOLERANCE, STEPS, HALVINGS = 1e-3, 20, 8
 # By how much conjugate gradients let the residual fall, for a step and for a probe, and their steps
 # at most.
-SOLVED, PROBED, SOLVER_STEPS = 0.2, 0.1, 30
+SOLVED, PROBED, SOLVER_STEPS = 0.2, 0.03, 30
 
 
 class CellPoint(NamedTuple):

@@ -22,7 +22,7 @@ from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.terms import NONE, Terms
 
 # Share of the objective that the last Newton step may promise, and steps at most.
-TOLERANCE, STEPS = 3e-4, 40
+TOLERANCE, STEPS = 1e-5, 40
 # By how much the residual of a probe falls, and products at most.
 PROBE_TOLERANCE, PROBE_STEPS = 0.03, 60
 # Strengths that differ by no more than this share are the same.
@@ -165,12 +165,7 @@ class RowFits:
 
     def _sum_tables(self, solved: np.ndarray, probes: np.ndarray) -> np.ndarray:
         """Return the sums of `deepbroad.kernels.similarity.sum_tables`."""
-        inverse = self.point.inverse
-        # At the solution the duals are these residuals; as they are found, they may differ from
-        # them by what K ignores.
-        duals = -self._weights[:, None] * self._shares
-        for k in range(1, self.n_classes):
-            duals[:, k - 1] += self._weights * (self._labels == k)
+        duals, inverse, _ = self.point
         curved = self._weights[:, None] * self._shares * (1.0 - self._shares)
         parts = [mix(solved), probes, mix(duals), duals, curved]
         values = np.ascontiguousarray(np.stack(parts).transpose(3, 1, 0, 2), np.float32)
