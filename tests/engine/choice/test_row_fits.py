@@ -198,10 +198,6 @@ def fit_many_rows(kind, strength):
     return fits, fits.minimise(np.full(12, strength)).mean
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Residuals instead of duals: a cell's sum of what p is off by, divided by a weak λ.",
-)
 def test_variances_and_squares_are_those_of_a_precise_fit_with_weak_penalties(monkeypatch):
     monkeypatch.undo()
     fits, _ = fit_many_rows(RowFits, 1.5)
@@ -216,14 +212,7 @@ def test_variances_and_squares_are_those_of_a_precise_fit_with_weak_penalties(mo
     )
 
 
-@pytest.mark.parametrize("strength", [
-    1.5,
-    pytest.param(150.0, marks=pytest.mark.xfail(
-        strict=True,
-        reason="The class term fills the norm in which a step's residual falls: it ends too early.",
-    )),
-    15_000.0,
-])  # fmt: skip
+@pytest.mark.parametrize("strength", [1.5, 150.0, 15_000.0])
 def test_the_loss_is_that_of_a_precise_fit_to_a_share_that_the_search_minds(strength, monkeypatch):
     monkeypatch.undo()
     _, found = fit_many_rows(RowFits, strength)
