@@ -18,10 +18,14 @@ SPARE = 2
 # Scores of all folds that a row has together at most, and scores of all rows: many classes have
 # fewer folds, and fewer rows.
 MOST_LANES = 32
-MOST_SCORES = 100_000
-# Scores of a row from which passes over many rows take so long that fewer are looked at: as many as
-# are fitted in the space of rows.
-MANY_LANES, MANY_LANES_ROWS = 9, 2_000
+MOST_SCORES = 250_000
+# Scores of a row in two folds from which passes may take long, and look-ups of a pass, in vectors
+# of scores, that are not too many.
+MANY_LANES, VECTOR, MOST_LOOKUPS = 9, 16, 1e7
+# Pairs that a model has, about, where many do not show anything.
+TYPICAL_PAIRS = 150
+# Rows that are looked at where passes over many would take long: they are fitted in their space.
+FEWER_ROWS = 2_000
 
 
 class DealtRows(NamedTuple):
@@ -59,8 +63,7 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     The fewer rows there are, the more folds, from 2 up to `most_folds`: all folds together train on
     about a quarter of `count`.
     """
-    by_rows, lanes = count / 4, 2 * (source.n_classes - 1)
-    count = min(count, MOST_SCORES // lanes, MANY_LANES_ROWS if lanes >= MANY_LANES else count)
+    by_rows, count = count / 4, limit_rows(source, count)
     merged, weights, unit = merge_all(source, count, seed)
     is_whole = unit == 1.0
     keys = key_rows(merged, seed)
@@ -84,6 +87,19 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     is_all = isinstance(source, ArraySource) and source.resident
     whole = float(weights.sum()) if is_all else float(source.n_weighted)
     return DealtRows(plain, held.astype(np.float32), trained, whole, unit)
+
+
+def limit_rows(source: Source, count: int) -> int:
+    """Return how many rows to look at, at most `count`: many classes or columns have fewer."""
+    lanes = 2 * (source.n_classes - 1)
+    count = min(count, MOST_SCORES // lanes)
+    if lanes < MANY_LANES:
+        return count
+    n_columns, n_features = len(source.attributes), len(np.unique(source.attributes))
+    pairs = min(n_features * (n_features - 1) / 2, TYPICAL_PAIRS)
+    tables = n_columns * (1.0 + pairs / n_features)
+    bearable = MOST_LOOKUPS / (tables * -(-lanes // VECTOR))
+    return min(count, int(bearable) if bearable > 2 * FEWER_ROWS else FEWER_ROWS)
 
 
 def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.ndarray, float]:
