@@ -246,7 +246,7 @@ def begin_with(monkeypatch, few, *, strengths=(1.0, 5.0), target=0.0, weighted=T
 def test_few_rows_begin_at_the_solution(strengths, monkeypatch):
     training, family, dual = begin_with(monkeypatch, 2048, strengths=strengths)
     ascent = dual.ascend(family.strength, 1e-5)
-    assert ascent.sweeps <= 1
+    assert ascent.sweeps <= 2
     assert ascent.status == "converged"
     exact = training.discriminative(family, EXACT)[1]
     design = training.design(family)
