@@ -57,6 +57,15 @@ class DealtRows(NamedTuple):
         return self.held.shape[1]
 
 
+class Merged(NamedTuple):
+    """Distinct rows, their weights in a unit, and whether these count rows: then the unit is 1."""
+
+    rows: ArraySource
+    weights: np.ndarray
+    unit: float
+    is_whole: bool
+
+
 def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRows:
     """Draw rows of about `count` in weight and deal them into folds.
 
@@ -64,8 +73,7 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     about a quarter of `count`.
     """
     by_rows, count = count / 4, limit_rows(source, count)
-    merged, weights, unit = merge_all(source, count, seed)
-    is_whole = unit == 1.0
+    merged, weights, unit, is_whole = merge_all(source, count, seed)
     keys = key_rows(merged, seed)
     drawn = draw_copies(weights, keys, count, is_whole=is_whole)
     order = np.argsort(keys, kind="stable")
@@ -102,8 +110,8 @@ def limit_rows(source: Source, count: int) -> int:
     return min(count, int(bearable) if bearable > 2 * FEWER_ROWS else FEWER_ROWS)
 
 
-def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.ndarray, float]:
-    """Return distinct rows in memory, their weights and the unit of these, 1 if they count rows."""
+def merge_all(source: Source, count: int, seed: int) -> Merged:
+    """Return distinct rows in memory with their weights."""
     rows = source if isinstance(source, ArraySource) and source.resident else None
     if rows is None or rows.n_weighted < rows.n_rows:
         rows = source.draw(SPARE * count if rows is None else source.n_rows,
@@ -112,8 +120,9 @@ def merge_all(source: Source, count: int, seed: int) -> tuple[ArraySource, np.nd
     merged = rows if identical is None else merge_identical(rows, identical)
     weights = np.ones(merged.n_rows) if merged.weights is None else merged.weights
     given = np.ones(1) if rows.weights is None else rows.weights
-    unit = 1.0 if are_whole(given) else float(given.mean())
-    return merged, weights / unit, unit
+    is_whole = bool(are_whole(given))
+    unit = 1.0 if is_whole else float(given.mean())
+    return Merged(merged, weights / unit, unit, is_whole)
 
 
 def key_rows(rows: ArraySource, seed: int) -> np.ndarray:

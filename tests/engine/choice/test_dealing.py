@@ -80,6 +80,17 @@ def test_fractional_weights_have_the_mean_1_and_stay_whole_in_a_fold():
     assert dealt.held.sum() == pytest.approx(50, rel=1e-5)
 
 
+def test_fractional_weights_whose_mean_is_1_count_no_rows():
+    source = make_source(
+        np.arange(50)[None], np.arange(50) % 2, np.tile([0.5, 0.5, 1.5, 1.5], 13)[:50]
+    )
+    source.weights[-2:] = 1.0
+    assert source.weights.mean() == 1.0
+    dealt = deal_rows(source, 1000, 5, 0)
+    assert (dealt.trained >= 0).all()
+    assert np.count_nonzero(dealt.held, axis=1).max() == 1
+
+
 def test_a_sample_has_about_as_many_rows_as_asked_for_and_two_folds():
     dealt = deal_rows(noise(20_000, features=12), 2_000, 5, 0)
     assert dealt.n_folds == 2
