@@ -78,14 +78,11 @@ class CellFits:
         now, scale = self._measure(point), self._scale(self._passes.curvature())
         for _ in range(STEPS):
             right = self._passes.gather()
-            self._passes.run_cells(
-                penalise_lanes, point.cells, self._strength, right.cells, self._sums
-            )
+            self._penalise(point.cells, right.cells)
             np.negative(right.classes, out=right.classes)
             np.negative(right.cells, out=right.cells)
-            promised = np.zeros(self.n_folds)
-            step, image = self._solve(right, scale, promised)
-            if not (promised > TOLERANCE * now).any():
+            step, image = self._solve(right, scale)
+            if not (self._dot(right, step) > TOLERANCE * now).any():
                 break
             point, now, is_lower = self._search(point, now, step, image)
             if not is_lower:
@@ -147,13 +144,10 @@ class CellFits:
         return tried, now, bool(lengths.any())
 
     def _solve(
-        self, right: Vector, scale: Vector, promised: np.ndarray, tol: float = SOLVED
+        self, right: Vector, scale: Vector, tol: float = SOLVED
     ) -> tuple[Vector, np.ndarray]:
-        """Return the x with (H + Λ) x = right, about, and its scores of rows.
-
-        `right` is used up; right·x is added to `promised`, (K,).
-        """
-        residual, begun = right, right.copy()
+        """Return the x with (H + Λ) x = right, about, and its scores of rows."""
+        residual = right.copy()
         found = Vector(np.zeros_like(right.classes), np.zeros_like(right.cells))
         image = np.zeros((len(self._passes.values), self.n_lanes), FLOAT)
         scores = np.zeros_like(self._passes.values)
@@ -178,7 +172,6 @@ class CellFits:
             ratios = self._by_lane(size / np.maximum(before, 1e-30))
             direction.classes[:] = scaled + ratios * direction.classes
             self._passes.run_cells(turn_lanes, ratios, residual.cells, scale.cells, direction.cells)
-        promised += self._dot(begun, found)
         return found, image
 
     def _multiply(self, direction: Vector, scores: np.ndarray) -> tuple[Vector, np.ndarray]:
@@ -186,9 +179,7 @@ class CellFits:
         self._passes.score(direction, scores)
         self._passes.curve(scores)
         product = self._passes.gather()
-        self._passes.run_cells(
-            penalise_lanes, direction.cells, self._strength, product.cells, self._sums
-        )
+        self._penalise(direction.cells, product.cells)
         return product, self._dot(direction, product)
 
     def _dot(self, first: Vector, second: Vector) -> np.ndarray:
@@ -224,9 +215,8 @@ class CellFits:
         """Return rows, folds and probabilities (n, C) of all held-out rows."""
         self._refresh()
         rows, folds = np.nonzero(self.rows.held)
-        shares = self._passes.shares.reshape(len(self._passes.shares), self.n_folds, -1)[
-            rows, folds
-        ]
+        by_fold = self._passes.shares.reshape(len(self._labels), self.n_folds, -1)
+        shares = by_fold[rows, folds]
         first = np.maximum(1.0 - shares.sum(axis=1, dtype=np.float64), 0.0)
         return rows, folds, np.column_stack([first, shares])
 
@@ -272,7 +262,7 @@ class CellFits:
         diagonal = curved.cells / scale.cells
         self._passes.values[:, : self.n_lanes] = self._draw_residuals(draws)
         right = self._passes.gather()
-        solved, _ = self._solve(right.copy(), scale, np.zeros(self.n_folds), PROBED)
+        solved, _ = self._solve(right, scale, PROBED)
         cells = self.point.scores.cells
         counts = np.maximum(self.present.sum(axis=1), 1)
         sums = (solved.cells * right.cells, diagonal, cells * self._centred(cells))

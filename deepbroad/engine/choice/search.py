@@ -11,7 +11,7 @@ import numpy as np
 from deepbroad.data.source import Source
 from deepbroad.engine.choice.cell_fits import CellFits
 from deepbroad.engine.choice.counting import held_losses_by_counts, list_counted
-from deepbroad.engine.choice.dealing import DealtRows, deal_rows
+from deepbroad.engine.choice.dealing import VECTOR, DealtRows, deal_rows
 from deepbroad.engine.choice.fits import Fits, HeldLosses
 from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.engine.choice.screening import keep, screen
@@ -25,8 +25,6 @@ from deepbroad.model.terms import NONE
 
 # Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
 MOST_CELLS = 1
-# Scores that one instruction adds.
-VECTOR = 16
 
 # Takes what is being tried, the best held-out loss so far, and the share of the work that is done.
 Progress = Callable[[str, float | None, float], None]

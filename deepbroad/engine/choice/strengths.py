@@ -68,7 +68,7 @@ class Tuning:
     tables : LevelledTerms
     settings : Settings
     draws : ndarray of shape (n_rows,)
-        Uniform numbers for the probes; the same in each round.
+        Uniform numbers for the probe.
     is_late : callable
         Whether nothing new is to be tried.
     """
