@@ -19,12 +19,12 @@ from deepbroad.model.terms import NONE, Terms
 
 # Tables that a fold does not have are held at 0.
 ABSENT = 1e9
-# Share of the objective that the last Newton step may promise, steps at most, and how often one is
-# halved until the objective falls.
-TOLERANCE, STEPS, HALVINGS = 1e-3, 20, 8
-# By how much conjugate gradients let the residual fall, for a step and for a probe, and their steps
-# at most.
-SOLVED, PROBED, SOLVER_STEPS = 0.2, 0.03, 30
+# Share of the training loss that the last Newton step may promise: what is left after it is a small
+# part of that. Steps at most, and how often one is halved until the objective falls.
+TOLERANCE, STEPS, HALVINGS = 2e-2, 20, 8
+# Conjugate gradients end with a step that brings less than this share of the mean of all so far,
+# for a Newton step and for a probe; and their steps at most.
+SOLVED, PROBED, SOLVER_STEPS = 0.9, 0.2, 30
 
 
 class CellPoint(NamedTuple):
@@ -81,11 +81,10 @@ class CellFits:
             self._penalise(point.cells, right.cells)
             np.negative(right.classes, out=right.classes)
             np.negative(right.cells, out=right.cells)
-            step, image = self._solve(right, scale)
-            if not (self._dot(right, step) > TOLERANCE * now).any():
-                break
+            step, image = self._solve(right, scale, SOLVED)
+            is_last = (self._dot(right, step) <= TOLERANCE * self._passes.training_losses()).all()
             point, now, is_lower = self._search(point, now, step, image)
-            if not is_lower:
+            if is_last or not is_lower:
                 break
         self.point = self._at = CellPoint(point, self._strength)
         return HeldLosses.of(self._passes.losses, self.rows.held)
@@ -143,20 +142,20 @@ class CellFits:
         self._scores = scores
         return tried, now, bool(lengths.any())
 
-    def _solve(
-        self, right: Vector, scale: Vector, tol: float = SOLVED
-    ) -> tuple[Vector, np.ndarray]:
-        """Return the x with (H + Λ) x = right, about, and its scores of rows."""
+    def _solve(self, right: Vector, scale: Vector, share: float) -> tuple[Vector, np.ndarray]:
+        """Return the x with (H + Λ) x = right, about, and its scores of rows.
+
+        Each step of conjugate gradients adds to right·x, of which half is by how much the quadratic
+        model of the objective falls: steps end when they add little of that in every fold.
+        """
         residual = right.copy()
         found = Vector(np.zeros_like(right.classes), np.zeros_like(right.cells))
         image = np.zeros((len(self._passes.values), self.n_lanes), FLOAT)
         scores = np.zeros_like(self._passes.values)
         direction = Vector(right.classes / scale.classes, right.cells / scale.cells)
         size = self._dot(residual, direction)
-        enough = tol * tol * size
-        for _ in range(SOLVER_STEPS):
-            if not (size > enough).any():
-                break
+        total = np.zeros(self.n_folds)
+        for count in range(1, SOLVER_STEPS + 1):
             product, curved = self._multiply(direction, scores)
             lengths = size / np.maximum(curved, 1e-30)
             lanes = self._by_lane(lengths)
@@ -167,6 +166,10 @@ class CellFits:
                 step_lanes, lanes, direction.cells, product.cells, scale.cells, found.cells,
                 residual.cells, self._sums,
             )  # fmt: skip
+            added = lengths * size
+            total += added
+            if (count * added < share * total).all():
+                break
             scaled = residual.classes / scale.classes
             before, size = size, self._sums.sum(axis=0) + self._by_fold(residual.classes * scaled)
             ratios = self._by_lane(size / np.maximum(before, 1e-30))
