@@ -10,9 +10,9 @@ from deepbroad.engine.choice.fits import Fits, HeldLosses
 from deepbroad.engine.choice.settings import Settings
 from deepbroad.model.resolutions import LevelledTerms
 
-# A cell's score with a standard deviation of ten log odds is as good as free, and one of a
+# A cell's score with a standard deviation of a hundred log odds is as good as free, and one of a
 # thousandth as good as none; larger common factors change nothing that validation could see.
-LEAST, MOST = 1e-2, 1e6
+LEAST, MOST = 1e-4, 1e6
 # A probe is noisy: a table borrows from the tables of its order and level as if these had shown so
 # many effective parameters of it.
 BORROWED = 4.0
