@@ -9,10 +9,12 @@ import numpy as np
 from deepbroad.data.source import ArraySource, Source
 from deepbroad.engine.ascent import fit_by_dual
 from deepbroad.engine.batches import BatchObjective, BatchPass, Dealing, count_held
+from deepbroad.engine.cell_newton import find_scores, newton_bytes
 from deepbroad.engine.dual import RowDual, plan_dual
 from deepbroad.engine.journal import NO_JOURNAL, Journal
 from deepbroad.engine.merging import sort_rows
 from deepbroad.engine.passes import EXACT_TOL, LossPass, PassDesign, add_counts, count_cells
+from deepbroad.engine.row_newton import FEW_ROWS
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.conditionals import parent_counts
 from deepbroad.model.family import Family, PerTerm, spread
@@ -199,7 +201,10 @@ class Training:
         if isinstance(solver, DualFirst):
             # A dual has no point to start from.
             is_new = warm is None and loss is LOG_LOSS and not journal.is_at(loss)
-            if is_new and self._favours_dual():
+            if is_new and self._favours_newton(family, solver):
+                found = find_scores(self.rows, self.plan, family.strength, self.threads)
+                warm = self.scored(family, *found)
+            elif is_new and self._favours_dual():
                 found, is_end = self._by_dual(family, solver, callbacks, journal)
                 if found is not None and is_end:
                     return found
@@ -253,6 +258,22 @@ class Training:
         if warm is not None:
             return objective.point_of(warm.class_scores, warm.scores[self.reached])
         return objective.lower_start if is_free else objective.start
+
+    def _favours_newton(self, family: Family, solver: DualFirst) -> bool:
+        """Tell by counts whether Newton's method finds a start in the room that solvers have.
+
+        That is for models whose scores are pulled to 0, with many parameters for their rows. The
+        fewest rows have a start in their own space, by their dual.
+        """
+        source = self.source
+        if not isinstance(source, ArraySource) or self.plan.items is not None:
+            return False
+        is_plain = family.by_score and family.children is None and not np.any(family.target)
+        if not is_plain or self.min_count > 1 or len(self.plan.terms.shared_cells):
+            return False
+        n_reached = len(self.reached)
+        room = solver.room(n_reached * source.n_classes)
+        return source.n_rows > FEW_ROWS and newton_bytes(source, n_reached) <= room
 
     def _favours_dual(self) -> bool:
         """Tell by counts whether sweeps row by row take less time than passes by fused tables.

@@ -1,7 +1,7 @@
-"""Passes over the rows of all validation folds at once: a fold is a lane of every pass.
+"""Passes over the same rows for several fits at once, which weigh rows differently.
 
-One look-up serves all folds, since their rows differ in weights alone. So K fits take little more
-time than one.
+One look-up serves the scores of all fits. So the fits of K validation folds take little more time
+than one.
 """
 
 from collections.abc import Callable
@@ -11,29 +11,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepbroad.data.source import ArraySource
-from deepbroad.engine.choice.dealing import DealtRows
 from deepbroad.engine.fused import FusedTables
 from deepbroad.engine.passes import score_block
-from deepbroad.engine.planning import Planner, group_part
 from deepbroad.engine.scatter import Scatter, Whole
-from deepbroad.engine.workload import Workload
 from deepbroad.kernels.folds import CHUNK, collect_lanes, curve_rows, lose_rows, place_lanes
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.kernels.vector import lane_count
-from deepbroad.model.cost import TYPICAL
 from deepbroad.model.plan import Plan
-from deepbroad.model.terms import Terms
 
 FLOAT = np.dtype(np.float32)
-# Look-ups of a pass up to which plans are not compared.
-FEW_LOOKUPS = 1 << 17
 # Rows, and scores of cells, from which work is shared out to threads.
 WORTH_THREADS = 4096
 WORTH_CELLS = 1 << 17
 
 
 class Vector(NamedTuple):
-    """Scores of all folds, or a vector of their shape.
+    """Scores of all fits relative to the first class, or a vector of their shape.
 
     Attributes
     ----------
@@ -49,17 +42,24 @@ class Vector(NamedTuple):
         return Vector(self.classes.copy(), self.cells.copy())
 
 
-class FoldPasses:
-    """Scores, losses and sums over rows, under the models of all folds.
+class LanePasses:
+    """Scores, losses and sums over rows, under the models of K fits.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Rows in the groups of the plan.
+    trained : ndarray of shape (n, K), float32
+        The weight of each row in each fit.
 
     Attributes
     ----------
     terms : Terms
         The tables, in the order of the plan.
     reached : ndarray of shape (n_reached,)
-        The cells that rows reach.
+        The cells that rows of some weight reach.
     weights : ndarray of shape (n_reached,)
-        Their mean training weight over folds.
+        Their mean weight over fits.
     table_of : ndarray of shape (n_reached,)
     bounds : ndarray of shape (n_tables + 1,)
         The first reached cell of each table.
@@ -72,18 +72,18 @@ class FoldPasses:
         Passes so far.
     """
 
-    def __init__(self, rows: DealtRows, terms: Terms, threads: Threads) -> None:
-        self._rows, self._threads = rows, threads
-        self.n_scores, self.n_folds = rows.source.n_classes - 1, rows.n_folds
+    def __init__(
+        self, source: ArraySource, plan: Plan, trained: np.ndarray, threads: Threads
+    ) -> None:
+        self._source, self.trained, self._threads = source, trained, threads
+        self.n_scores, self.n_folds = source.n_classes - 1, trained.shape[1]
         self.n_lanes = self.n_folds * self.n_scores
         self.width = lane_count(self.n_lanes)
-        plan = make_plan(rows.source, terms, self.n_lanes, threads)
-        self.terms = plan.terms
-        self._source = group_part(rows.source, plan, threads)
+        self.terms, self.labels = plan.terms, source.labels
         self._tables = FusedTables(plan, self.width, FLOAT, threads)
-        whole = Whole.of(self._source, threads)
+        whole = Whole.of(source, threads)
         self._scatter = Scatter(plan, whole, self.width, FLOAT, threads)
-        n_rows = rows.source.n_rows
+        n_rows = source.n_rows
         self.values = np.zeros((n_rows, self.width), FLOAT)
         self.shares = np.zeros((n_rows, self.n_lanes), FLOAT)
         self.losses = np.zeros((n_rows, self.n_folds))
@@ -94,7 +94,7 @@ class FoldPasses:
 
     def _count_cells(self) -> None:
         """Find the cells that rows reach, their weights, and the tables they belong to."""
-        self.values[:, 0] = self._rows.trained.sum(axis=1)
+        self.values[:, 0] = self.trained.sum(axis=1)
         cells = self._sum_cells()
         self.reached = np.flatnonzero(cells[:, 0] > 0).astype(np.int32)
         self.weights = cells[self.reached, 0] / self.n_folds
@@ -144,17 +144,17 @@ class FoldPasses:
 
     def lose(self, scores: np.ndarray) -> None:
         """Let shares and losses be those of scores, and values the derivatives."""
-        labels, trained = self._source.labels, self._rows.trained
+        labels, trained = self.labels, self.trained
         self._run_rows(lose_rows, scores, labels, trained, self.shares, self.losses, self.values)
 
     def curve(self, scores: np.ndarray) -> None:
         """Let values be the Hessian's product with the scores of a direction, at the shares."""
-        self._run_rows(curve_rows, scores, self._rows.trained, self.shares, self.values)
+        self._run_rows(curve_rows, scores, self.trained, self.shares, self.values)
 
     def curvature(self) -> Vector:
         """Return the diagonal of H at the shares of rows; values stay as they are."""
         kept = self.values.copy()
-        trained = np.repeat(self._rows.trained, self.n_scores, axis=1)
+        trained = np.repeat(self.trained, self.n_scores, axis=1)
         self.values[:, : self.n_lanes] = trained * self.shares * (1.0 - self.shares)
         found = self.gather()
         self.values[:] = kept
@@ -162,7 +162,7 @@ class FoldPasses:
 
     def training_losses(self) -> np.ndarray:
         """Return the sums of losses by fold, (K,)."""
-        return np.einsum("rk,rk->k", self.losses, self._rows.trained, dtype=np.float64)
+        return np.einsum("rk,rk->k", self.losses, self.trained, dtype=np.float64)
 
     def _run_rows(self, kernel: Callable[..., None], scores: np.ndarray, *rest: Any) -> None:
         self._threads.run([partial(kernel, scores, a, b, *rest) for a, b in self._ranges])
@@ -170,14 +170,3 @@ class FoldPasses:
     def run_cells(self, kernel: Callable[..., None], *arguments: Any) -> None:
         """Run a kernel over ranges of reached cells."""
         self._threads.run([partial(kernel, a, b, *arguments) for a, b in self._cell_ranges])
-
-
-def make_plan(source: ArraySource, terms: Terms, n_lanes: int, threads: Threads) -> Plan:
-    """Return the faster of two plans: a look-up for each table, or fused tables."""
-    lanes = source.with_classes(n_lanes + 1)
-    planner = Planner(lanes, terms, compact=False, threads=threads)
-    if source.n_rows * len(terms) <= FEW_LOOKUPS:
-        return planner.single()
-    plans = [planner.single(), planner.fused()]
-    seconds = [Workload.of(lanes, plan, solved=False).seconds(TYPICAL, 1) for plan in plans]
-    return plans[int(np.argmin(seconds))]
