@@ -202,8 +202,8 @@ class Training:
             # A dual has no point to start from.
             is_new = warm is None and loss is LOG_LOSS and not journal.is_at(loss)
             if is_new and self._favours_newton(family, solver):
-                found = find_scores(self.rows, self.plan, family.strength, self.threads)
-                warm = self.scored(family, *found)
+                near = find_scores(self.rows, self.plan, family.strength, self.threads)
+                warm = self.scored(family, *near)
             elif is_new and self._favours_dual():
                 found, is_end = self._by_dual(family, solver, callbacks, journal)
                 if found is not None and is_end:
