@@ -98,6 +98,15 @@ class Planner:
         """Return the plan with one table per term."""
         return self._grouped([(int(column),) for column in self._used])
 
+    def by_attribute(self) -> Plan:
+        """Return the plan in which the columns of an attribute are a group, without a search.
+
+        One look-up serves all tables of the same attributes, at whichever resolution; columns that
+        only shallow tuples have stay apart.
+        """
+        groups = [tuple(own.tolist()) for _, owned in self._owned_by_order() for own in owned]
+        return self._grouped(self._split(groups))
+
     def fused(self) -> Plan:
         """Return the plan with groups of columns, and a table for each set of them.
 
@@ -119,28 +128,36 @@ class Planner:
 
     def _fuse(self, largest: int) -> list[Plan]:
         """Return plans whose groups have up to so many joint values."""
-        deepest = np.zeros(len(self.terms.cardinalities), np.int64)
         orders = np.count_nonzero(self._dense != NONE, axis=1)
-        for order in np.unique(orders):
-            members = self._dense[orders == order]
-            deepest[np.unique(members[members != NONE])] = order
         joined: list[tuple[int, ...]] = []
         apart: list[tuple[int, ...]] = []
-        for order in np.unique(deepest[self._used]):
-            columns = np.flatnonzero(deepest == order)
-            finest = np.append(np.diff(self.source.attributes[columns]) > 0, True)
-            owned = np.split(columns, np.flatnonzero(finest)[:-1] + 1)
+        for order, owned in self._owned_by_order():
+            finest = [own[-1] for own in owned]
             members = self._dense[orders == order][:, :order]
-            tuples = int(np.count_nonzero(np.isin(members, columns[finest]).all(axis=1)))
+            tuples = int(np.count_nonzero(np.isin(members, finest).all(axis=1)))
             share = tuples / max(comb(len(owned), order), 1)
             alone = [tuple(own.tolist()) for own in owned]
             some = len(owned) > 1 and share >= LEAST_SHARE
-            groups = self._join(owned, int(order), largest) if some else alone
+            groups = self._join(owned, order, largest) if some else alone
             joined += groups
             apart += groups if share >= MOST_SHARE else alone
         joined, apart = self._split(joined), self._split(apart)
         partitions = [joined] if joined == apart else [joined, apart]
         return [self._grouped(partition) for partition in partitions]
+
+    def _owned_by_order(self) -> list[tuple[int, list[np.ndarray]]]:
+        """Return the columns of each attribute, apart by the deepest order that has them."""
+        deepest = np.zeros(len(self.terms.cardinalities), np.int64)
+        orders = np.count_nonzero(self._dense != NONE, axis=1)
+        for order in np.unique(orders):
+            members = self._dense[orders == order]
+            deepest[np.unique(members[members != NONE])] = order
+        found = []
+        for order in np.unique(deepest[self._used]).tolist():
+            columns = np.flatnonzero(deepest == order)
+            starts = np.flatnonzero(np.diff(self.source.attributes[columns])) + 1
+            found.append((order, np.split(columns, starts)))
+        return found
 
     def _join(self, owned: list[np.ndarray], order: int, largest: int) -> list[tuple[int, ...]]:
         """Return groups of attributes, given their columns, whose deepest tuples are of one order.

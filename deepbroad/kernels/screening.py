@@ -1,7 +1,7 @@
 """How much residuals of held-out rows agree within the cells of a table: a U-statistic.
 
-Cells hold sums over rows. `sums` (cells, W) has for each of D sets of labels the residuals of the C
-classes, then the number of rows, the variances p(1 - p) of the classes, for each set the sum of
+Cells hold sums over rows. `sums` (cells, W) has for each of D sets of labels the residuals of all
+classes but the first, which add up to its own but for the sign, then the number of rows, the variances p(1 - p) of the classes, for each set the sum of
 squared residuals, and last the sum of squared variances. The first set are the labels themselves;
 the others are drawn from the model and tell what chance gives.
 """
@@ -12,14 +12,15 @@ from deepbroad.kernels.jit import inlined, jit
 
 
 @jit
-def agree(sums, offsets, shapes, n_sets, n_classes, agreement, variance):
+def agree(sums, offsets, shapes, first, last, n_sets, n_classes, agreement, variance):
     """Add Σ over cells of g'² - Σ e² to `agreement` (terms, D), and Σ v² - Σ v·v to `variance`.
 
-    g' is the sum of residuals in a cell, less what tables of one member fewer would explain: means
+    For the terms first..last. g' is the sum of residuals in a cell, less what tables of one member fewer would explain: means
     of the margins, added and subtracted by inclusion and exclusion.
     """
-    n_means = n_sets * n_classes
-    for term in range(len(offsets) - 1):
+    n_scores = n_classes - 1
+    n_means = n_sets * n_scores
+    for term in range(first, last):
         cells = sums[offsets[term] : offsets[term + 1]]
         explained = explain_margins(cells, shapes[term], n_means)
         for x in range(len(cells)):
@@ -27,10 +28,12 @@ def agree(sums, offsets, shapes, n_sets, n_classes, agreement, variance):
             if rows <= 0.0:
                 continue
             for d in range(n_sets):
-                squares = 0.0
-                for c in range(n_classes):
-                    own = cells[x, d * n_classes + c] - rows * explained[x, d * n_classes + c]
+                squares, whole = 0.0, 0.0
+                for c in range(d * n_scores, (d + 1) * n_scores):
+                    own = cells[x, c] - rows * explained[x, c]
                     squares += own * own
+                    whole += own
+                squares += whole * whole
                 agreement[term, d] += squares - cells[x, n_means + 1 + n_classes + d]
             spread = 0.0
             for c in range(n_classes):

@@ -5,16 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deepbroad.data.source import ArraySource
 from deepbroad.engine.cell_newton import CellNewton
 from deepbroad.engine.choice.dealing import DealtRows
 from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
 from deepbroad.engine.lane_passes import FLOAT, Vector
 from deepbroad.engine.planning import Planner, group_part
-from deepbroad.engine.workload import Workload
 from deepbroad.kernels.threads import Threads
-from deepbroad.model.cost import TYPICAL
-from deepbroad.model.plan import Plan
 from deepbroad.model.terms import NONE, Terms
 
 # Tables that a fold does not have are held at 0.
@@ -24,8 +20,6 @@ TOLERANCE = 2e-2
 # For a probe, conjugate gradients end with a step that brings less than this share of the mean of
 # all so far.
 PROBED = 0.2
-# Look-ups of a pass up to which plans are not compared.
-FEW_LOOKUPS = 1 << 17
 
 
 class CellPoint(NamedTuple):
@@ -52,7 +46,7 @@ class CellFits:
     ) -> None:
         self.rows, self.threads, self.present = rows, threads, present
         self.n_classes, self.n_folds = rows.source.n_classes, rows.n_folds
-        plan = make_plan(rows.source, terms, rows.n_folds * (self.n_classes - 1), threads)
+        plan = Planner(rows.source, terms, compact=False, threads=threads).by_attribute()
         grouped = group_part(rows.source, plan, threads)
         self._newton = CellNewton(grouped, plan, rows.trained, threads)
         self._passes = self._newton.passes
@@ -179,14 +173,3 @@ class CellFits:
 def _key(members: Sequence[int]) -> tuple[int, ...]:
     """Return the code columns of a table, whatever the order of its axes."""
     return tuple(sorted(int(m) for m in members if m != NONE))
-
-
-def make_plan(source: ArraySource, terms: Terms, n_lanes: int, threads: Threads) -> Plan:
-    """Return the faster of two plans: a look-up for each table, or fused tables."""
-    lanes = source.with_classes(n_lanes + 1)
-    planner = Planner(lanes, terms, compact=False, threads=threads)
-    if source.n_rows * len(terms) <= FEW_LOOKUPS:
-        return planner.single()
-    plans = [planner.single(), planner.fused()]
-    seconds = [Workload.of(lanes, plan, solved=False).seconds(TYPICAL, 1) for plan in plans]
-    return plans[int(np.argmin(seconds))]

@@ -12,10 +12,11 @@ import numpy as np
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.choice.fits import Fits
+from deepbroad.engine.choice.tables import features_of
 from deepbroad.engine.planning import Planner, group_part
 from deepbroad.engine.scatter import Scatter, Whole
 from deepbroad.kernels.screening import agree
-from deepbroad.kernels.threads import Threads
+from deepbroad.kernels.threads import split_range
 from deepbroad.kernels.vector import lane_count
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.terms import Terms
@@ -53,13 +54,15 @@ def screen(fits: Fits, tables: LevelledTerms, seed: int) -> Screening:
     count = len(tables.terms)
     agreement = np.zeros((fits.n_folds, count, sets))
     variance = np.zeros((fits.n_folds, count))
-    chunks = split_tables(tables.terms, CHUNK // values.shape[1])
-    tasks = [
-        partial(add_agreement, source, values, folds, tables.terms, chunk, n_classes,
-                agreement, variance)
-        for chunk in chunks
-    ]  # fmt: skip
-    fits.threads.run(tasks)
+    # Tables of the same features come together: a look-up serves them all.
+    order = np.lexsort(features_of(tables).T)
+    members = tables.terms.members[order]
+    sorted_terms = Terms(members, tables.terms.cardinalities)
+    for chunk in split_tables(sorted_terms, CHUNK // values.shape[1]):
+        own = slice(*chunk)
+        part = Terms(members[own], tables.terms.cardinalities)
+        found = measure_agreement(source, values, folds, part, n_classes, fits)
+        agreement[:, order[own]], variance[:, order[own]] = found
     # Of two residuals, classes covary: with all shares alike by this much.
     variance *= 2.0 * (1.0 + 1.0 / (n_classes - 1))
     drawn = agreement[:, :, 1:]
@@ -90,8 +93,9 @@ def list_values(
     residuals[:, 0] *= weights[:, None]
     residuals[:, 1:] *= np.sqrt(weights)[:, None, None]
     variances = shares * (1.0 - shares) * weights[:, None]
+    # Those of the first class follow: all classes add up to 0.
     parts = [
-        residuals.reshape(n_rows, -1), weights[:, None], variances, squares,
+        residuals[:, :, 1:].reshape(n_rows, -1), weights[:, None], variances, squares,
         (variances**2).sum(axis=1)[:, None] / weights[:, None],
     ]  # fmt: skip
     found = np.concatenate(parts, axis=1)
@@ -110,36 +114,38 @@ def split_tables(terms: Terms, most: int) -> list[tuple[int, int]]:
     return bounds
 
 
-def add_agreement(
+def measure_agreement(
     source: ArraySource,
     values: np.ndarray,
     folds: np.ndarray,
     terms: Terms,
-    chunk: tuple[int, int],
     n_classes: int,
-    agreement: np.ndarray,
-    variance: np.ndarray,
-) -> None:
-    """Add the agreement and its variance of a range of tables, fold by fold."""
-    own, threads = slice(*chunk), Threads(1)
-    part = Terms(terms.members[own], terms.cardinalities)
-    plan = Planner(source, part, compact=False, threads=threads).single()
-    width = values.shape[1]
-    for fold in range(len(agreement)):
+    fits: Fits,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the agreement of tables fold by fold, (K, n_tables, 1 + DRAWS), and its variance."""
+    threads, width, sets = fits.threads, values.shape[1], 1 + DRAWS
+    plan = Planner(source, terms, compact=False, threads=threads).by_attribute()
+    agreement = np.zeros((fits.n_folds, len(terms), sets))
+    variance = np.zeros((fits.n_folds, len(terms)))
+    rows = group_part(source, plan, threads)
+    for fold in range(fits.n_folds):
         chosen = np.flatnonzero(folds == fold)
-        rows = group_part(source.take(chosen), plan, threads)
-        scatter = Scatter(plan, Whole.of(rows, threads), width, values.dtype, threads)
-        scatter.start(rows.n_rows)
+        own = rows.take(chosen)
+        scatter = Scatter(plan, Whole.of(own, threads), width, values.dtype, threads)
+        scatter.start(own.n_rows)
         at = 0
-        for block in rows.blocks():
+        for block in own.blocks():
             last = at + len(block.labels)
             scatter.add(block, values[chosen[at:last]].reshape(-1))
             at = last
         scatter.finish()
-        agree(
-            scatter.cells.reshape(-1, width), plan.terms.offsets, plan.terms.shapes,
-            1 + DRAWS, n_classes, agreement[fold, own], variance[fold, own],
-        )  # fmt: skip
+        sums = scatter.cells.reshape(-1, width)
+        threads.run([
+            partial(agree, sums, plan.terms.offsets, plan.terms.shapes, first, last, sets,
+                    n_classes, agreement[fold], variance[fold])
+            for first, last in split_range(len(terms), threads.count)
+        ])  # fmt: skip
+    return agreement, variance
 
 
 def keep(shown: np.ndarray, chance: np.ndarray, false_share: float, most: int) -> np.ndarray:

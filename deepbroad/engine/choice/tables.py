@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 
+from deepbroad.data.pyramid import Place
 from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
@@ -86,12 +87,13 @@ class Candidates:
         self, tables: LevelledTerms, shifts: Sequence[int] | None = None
     ) -> LevelledTerms:
         """Return tables together with those whose bins are shifted, numbers in a table alike."""
-        owners = features_of(tables)
+        owners, orders = features_of(tables), tables.terms.orders
         shifts = self.searched if shifts is None else shifts
         found, levels = [tables.terms.members], [tables.levels]
         for quarters in shifts if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
-                chosen = tables.levels == level
+                fits = np.array([0, *[Place(level, quarters).cut_level <= (8, 5, 3, 3, 3, 3)[o - 1] for o in range(1, orders.max() + 1)]], bool)
+                chosen = (tables.levels == level) & fits[orders]
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
                 found.append(columns[owners[chosen]])
                 levels.append(tables.levels[chosen])
