@@ -22,7 +22,7 @@ from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.terms import NONE, Terms
 
 # Share of the objective that the last Newton step may promise, and steps at most.
-TOLERANCE, STEPS = 1e-5, 40
+TOLERANCE, STEPS = 1e-3, 40
 # By how much the residual of a probe falls, and products at most.
 PROBE_TOLERANCE, PROBE_STEPS = 0.03, 60
 # Strengths that differ by no more than this share are the same.

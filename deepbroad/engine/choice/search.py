@@ -1,7 +1,7 @@
 """The search: one order of interactions after the other, as long as held-out rows gain."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -130,7 +130,7 @@ class Search:
         """Return the best model."""
         first = self.depth if self.exact else 1
         self._report(first, first, None)
-        best = self._tune(self._list_first(first), None, first)
+        best = self._weigh(self._tune(self._list_first(first), None, first))
         kept: Sequence[tuple[int, ...]] = [(f,) for f in range(self.candidates.n_features)]
         for order in range(first + 1, self.depth + 1):
             if self.is_late():
@@ -145,7 +145,14 @@ class Search:
                 self.trials[-1]["taken"] = True
             # The folds of what is not the best are not to lie beside the next ones.
             del found
-        return self._prune(best)
+        return self._prune(self._weigh(best) if best.tables.terms.members.shape[1] > first else best)
+
+    def _weigh(self, best: Model) -> Model:
+        """Return the model with the strengths that the evidence gives, where these are better."""
+        if self.is_late():
+            return best
+        tuning = Tuning(best.fits, best.tables, self.settings, self._draws, self.is_late)
+        return replace(best, tuned=tuning.weigh(best.tuned))
 
     def _report(self, order: int, first: int, loss: float | None) -> None:
         """Show which order is tried; orders take about as long as each other."""

@@ -91,13 +91,15 @@ class Tuning:
 
         The search ends there if that gains nothing over the `known` loss of a model without them.
         """
-        best = self._scale(strength, scaled, known)
-        if best.loss > known * (1.0 - self._settings.gain) or self._is_late():
-            return best
+        return self._scale(strength, scaled, known)
+
+    def weigh(self, best: Tuned) -> Tuned:
+        """Return the better of a fit and of one whose strengths the evidence gives."""
         self._fits.point = best.point
         # Where classes are nearly separable the evidence finds penalties that are too strong; never
         # much too weak ones.
-        found = self._scale(self._weigh(), np.ones(len(strength), bool), inf, ways=(1,))
+        every = np.ones(len(best.strength), bool)
+        found = self._scale(self._weigh(), every, inf, ways=(1,))
         return found if is_better(found.losses, best.losses, self._settings) else best
 
     def _fit(self, strength: np.ndarray) -> Tuned:
