@@ -65,8 +65,8 @@ def find_beliefs(
     offset = find_offsets(labels, weights, n_classes)
     duals, scores, shares = np.zeros((3, n_classes - 1, n_rows))
     fit_rows(
-        kernel, labels.astype(np.int64), weights, np.arange(n_rows), offset, duals, scores, shares,
-        tol, steps, np.zeros(1, np.int64),
+        kernel, labels.astype(np.int64), weights, offset, duals, scores, shares, tol, steps,
+        np.zeros(1, np.int64),
     )  # fmt: skip
     found = np.empty((n_rows, n_classes))
     found[:, 1:] = shares.T

@@ -9,18 +9,18 @@ step solves
 
 by conjugate gradients in the inner product x·K'z, in which the matrix is symmetric.
 
-=========  ====================================================  ===============
+=========  ====================================================  ==================
 symbol     meaning                                               shape
-=========  ====================================================  ===============
-kernel     K, which has the prior variance of class terms too    (rows, rows)
-weights    ω, 0 where a row is held out                          (rows,)
-used       the rows of any weight, int64                         (n_used,)
+=========  ====================================================  ==================
+kernel     K, which has the prior variance of class terms too    (rows, rows + held)
+weights    ω                                                     (rows,)
 offset     scores of classes that cost nothing                   (C - 1,)
 duals      a                                                     (C - 1, rows)
-scores     f                                                     (C - 1, rows)
-shares     p                                                     (C - 1, rows)
-=========  ====================================================  ===============
+scores     f                                                     (C - 1, rows + held)
+shares     p                                                     (C - 1, rows + held)
+=========  ====================================================  ==================
 
+Rows that are held out come after the others: their scores are wanted, and are no part of the fit.
 All numbers are of one type: of single precision where models are compared, of double where one is
 kept.
 """
@@ -35,15 +35,15 @@ HALVINGS = 12
 
 
 @inlined
-def apply_kernel(kernel, vectors, used, mixed, out):
-    """Write K' times vectors; `mixed` is room."""
-    for r in used:
+def apply_kernel(kernel, vectors, mixed, out):
+    """Write K' times vectors, for as many rows as `out` has; `mixed` is room."""
+    for r in range(vectors.shape[1]):
         whole = vectors[0, r]
         for c in range(1, len(vectors)):
             whole += vectors[c, r]
         for c in range(len(vectors)):
             mixed[c, r] = vectors[c, r] + whole
-    multiply_kernel(kernel, mixed, used, out)
+    multiply_kernel(kernel, mixed, out)
 
 
 @inlined
@@ -75,10 +75,10 @@ def share_out(scores, r, shares):
 
 
 @inlined
-def measure(scores, duals, offset, weights, labels, used):
+def measure(scores, duals, offset, weights, labels):
     """Return the objective: the loss of rows, and half of a·K'a."""
     total = 0.0
-    for r in used:
+    for r in range(len(weights)):
         total += weights[r] * lose_row(scores, r, labels[r])
         for c in range(len(scores)):
             total += 0.5 * np.float64(duals[c, r]) * np.float64(scores[c, r] - offset[c])
@@ -96,35 +96,34 @@ def curve(shares, weights, r, vectors, out):
 
 
 @inlined
-def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
+def solve_rows(kernel, shares, weights, right, found, image, tol, most):
     """Write the x with (I + W K') x = right, and K'x; return the number of products.
 
     `right` is used up. Steps end where the residual has fallen by `tol`.
     """
     m, n_rows = right.shape
-    mixed, residual_image = np.zeros_like(right), np.empty_like(right)
-    product, factors = np.zeros_like(right), np.empty(2, right.dtype)
+    mixed, residual_image = np.empty_like(right), np.empty_like(right)
+    product, factors = np.empty_like(right), np.empty(2, right.dtype)
     found[:], image[:] = 0.0, 0.0
-    apply_kernel(kernel, right, used, mixed, residual_image)
+    apply_kernel(kernel, right, mixed, residual_image)
     direction, direction_image = right.copy(), residual_image.copy()
-    size = dot(right, residual_image, used)
+    size = dot(right, residual_image)
     enough = size * tol * tol
     for step in range(most):
         if not size > enough:
             return step + 1
-        for r in used:
-            for c in range(m):
-                product[c, r] = direction[c, r]
+        product[:] = direction
+        for r in range(n_rows):
             curve(shares, weights, r, direction_image, product)
-        factors[0] = size / dot(product, direction_image, used)
+        factors[0] = size / dot(product, direction_image)
         length = factors[0]
         for c in range(m):
             for r in range(n_rows):
                 found[c, r] += length * direction[c, r]
                 image[c, r] += length * direction_image[c, r]
                 right[c, r] -= length * product[c, r]
-        apply_kernel(kernel, right, used, mixed, residual_image)
-        before, size = size, dot(right, residual_image, used)
+        apply_kernel(kernel, right, mixed, residual_image)
+        before, size = size, dot(right, residual_image)
         factors[1] = size / before
         ratio = factors[1]
         for c in range(m):
@@ -135,59 +134,64 @@ def solve_rows(kernel, shares, weights, used, right, found, image, tol, most):
 
 
 @inlined
-def dot(first, second, used):
+def dot(first, second):
     """Return the inner product of two vectors in double precision."""
     total = 0.0
     for c in range(len(first)):
-        for r in used:
+        for r in range(first.shape[1]):
             total += np.float64(first[c, r]) * np.float64(second[c, r])
     return total
 
 
 @jit
-def fit_rows(kernel, labels, weights, used, offset, duals, scores, shares, tol, most, products):
+def fit_rows(kernel, labels, weights, offset, duals, scores, shares, tol, most, products):
     """Minimise the objective from the given duals; return it, write scores and shares of all rows.
 
-    The fit ends where a step promises less than `tol` of the objective. `products` counts.
+    The fit ends with a step that promises less than `tol` of the objective. `products` counts.
     """
     m, n_rows = duals.shape
-    mixed, right, tried_duals = np.zeros_like(duals), np.zeros_like(duals), np.zeros_like(duals)
+    mixed, right, tried_duals = np.empty_like(duals), np.empty_like(duals), np.empty_like(duals)
     found, image, tried = np.empty_like(duals), np.empty_like(duals), np.empty_like(duals)
-    lengths = np.ones(HALVINGS, duals.dtype)
+    own, lengths = np.empty_like(duals), np.ones(HALVINGS, duals.dtype)
     for halving in range(1, HALVINGS):
         lengths[halving] = 0.5 * lengths[halving - 1]
-    apply_kernel(kernel, duals, used, mixed, scores)
+    apply_kernel(kernel, duals, mixed, own)
     products[0] += 1
     for c in range(m):
         for r in range(n_rows):
-            scores[c, r] += offset[c]
-    loss = measure(scores, duals, offset, weights, labels, used)
+            own[c, r] += offset[c]
+    loss = measure(own, duals, offset, weights, labels)
     for _ in range(most):
-        for r in used:
-            share_out(scores, r, shares)
+        for r in range(n_rows):
+            share_out(own, r, shares)
             for c in range(m):
                 right[c, r] = -weights[r] * shares[c, r] - duals[c, r]
             if labels[r] > 0:
                 right[labels[r] - 1, r] += weights[r]
         tried[:] = right
-        products[0] += solve_rows(kernel, shares, weights, used, tried, found, image, 0.1, 60)
-        promised = dot(right, image, used)
-        if not promised > tol * loss:
+        products[0] += solve_rows(kernel, shares, weights, tried, found, image, 0.1, 60)
+        promised = dot(right, image)
+        if not promised > 0.0:
             break
         better = False
         for length in lengths:
             for c in range(m):
                 for r in range(n_rows):
-                    tried[c, r] = scores[c, r] + length * image[c, r]
-                for r in used:
+                    tried[c, r] = own[c, r] + length * image[c, r]
                     tried_duals[c, r] = duals[c, r] + length * found[c, r]
-            now = measure(tried, tried_duals, offset, weights, labels, used)
+            now = measure(tried, tried_duals, offset, weights, labels)
             if now < loss:
                 better = True
                 break
         if not better:
             break
-        scores[:], duals[:], loss = tried, tried_duals, now
-    for r in range(n_rows):
+        own[:], duals[:], loss = tried, tried_duals, now
+        if promised <= tol * loss:
+            break
+    apply_kernel(kernel, duals, mixed, scores)
+    products[0] += 1
+    for r in range(scores.shape[1]):
+        for c in range(m):
+            scores[c, r] += offset[c]
         share_out(scores, r, shares)
     return loss

@@ -88,25 +88,37 @@ def mirror(kernel):
                 kernel[j, i] = kernel[i, j]
 
 
+@jit
+def blend_kernels(kernel, factor, other, times, constant, order, first, last, blended):
+    """Write factor·K + times·K' + constant for some rows by all; rows first..last of the blend.
+
+    The rows of the blend are the first in `order`, its columns are all in `order`.
+    """
+    for i in range(first, last):
+        row, own, into = kernel[order[i]], other[order[i]], blended[i]
+        for j in range(len(order)):
+            into[j] = factor * row[order[j]] + times * own[order[j]] + constant
+
+
 @inlined
-def multiply_kernel(kernel, vectors, used, out):
-    """Write the products of vectors (m, rows) with K; vectors are 0 outside the `used` rows."""
+def multiply_kernel(kernel, vectors, out):
+    """Write the products of vectors (m, rows) with as many columns of K as `out` has."""
     out[:] = 0.0
-    n_rows, whole = len(kernel), len(used) // 4 * 4
+    n_rows, n_columns = vectors.shape[1], out.shape[1]
+    whole = n_rows // 4 * 4
     for q in range(0, whole, 4):
         # Four rows at a time: what is added to is loaded and stored a quarter as often.
-        i, j, k, h = used[q], used[q + 1], used[q + 2], used[q + 3]
-        row_i, row_j, row_k, row_h = kernel[i], kernel[j], kernel[k], kernel[h]
+        row_i, row_j, row_k, row_h = kernel[q], kernel[q + 1], kernel[q + 2], kernel[q + 3]
         for c in range(len(vectors)):
             into, x = out[c], vectors[c]
-            x_i, x_j, x_k, x_h = x[i], x[j], x[k], x[h]
-            for r in range(n_rows):
+            x_i, x_j, x_k, x_h = x[q], x[q + 1], x[q + 2], x[q + 3]
+            for r in range(n_columns):
                 into[r] += x_i * row_i[r] + x_j * row_j[r] + x_k * row_k[r] + x_h * row_h[r]
-    for q in range(whole, len(used)):
-        row = kernel[used[q]]
+    for q in range(whole, n_rows):
+        row = kernel[q]
         for c in range(len(vectors)):
-            into, x = out[c], vectors[c, used[q]]
-            for r in range(n_rows):
+            into, x = out[c], vectors[c, q]
+            for r in range(n_columns):
                 into[r] += x * row[r]
 
 

@@ -17,7 +17,13 @@ from deepbroad.engine.choice.dealing import DealtRows
 from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
 from deepbroad.engine.row_newton import CLASS_VARIANCE, find_offsets
 from deepbroad.kernels.newton import fit_rows, solve_rows
-from deepbroad.kernels.similarity import compare_rows, mirror, number_cells, sum_tables
+from deepbroad.kernels.similarity import (
+    blend_kernels,
+    compare_rows,
+    mirror,
+    number_cells,
+    sum_tables,
+)
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.terms import NONE, Terms
 
@@ -36,15 +42,18 @@ class RowPoint(NamedTuple):
 
     Attributes
     ----------
-    duals : ndarray of shape (K, C - 1, n)
     inverse : ndarray of shape (n_tables, K)
         1/λ of each table.
-    kernels : list of ndarray of shape (n, n)
+    duals : ndarray of shape (K, C - 1, n)
+        0 for rows that a fold holds out.
+    scores, shares : ndarray of shape (K, C - 1, n)
+        Of all rows.
     """
 
-    duals: np.ndarray
     inverse: np.ndarray
-    kernels: list[np.ndarray]
+    duals: np.ndarray
+    scores: np.ndarray
+    shares: np.ndarray
 
 
 class RowFits:
@@ -62,13 +71,15 @@ class RowFits:
         n_rows, n_scores = source.n_rows, source.n_classes - 1
         self._labels = source.labels.astype(np.int64)
         self._weights = np.ascontiguousarray(rows.trained.T, np.float32)
-        self._used = [np.flatnonzero(weights) for weights in self._weights]
+        # Rows that a fold trains on come first.
+        self._order = [np.argsort(own == 0, kind="stable") for own in self._weights]
+        self._trained = [int(np.count_nonzero(own)) for own in self._weights]
         self._offsets = [
             find_offsets(self._labels, own, self.n_classes).astype(np.float32)
             for own in self._weights
         ]
-        self._scores = np.zeros((self.n_folds, n_scores, n_rows), np.float32)
-        self._shares = np.zeros_like(self._scores)
+        # K of each fold, between the rows that it trains on and all rows.
+        self._kernels = [np.empty((count, n_rows), np.float32) for count in self._trained]
         self._cells = np.empty((len(terms), n_rows), np.int16)
         self._counts = np.empty(len(terms), np.int64)
         self._run_tables(
@@ -76,57 +87,56 @@ class RowFits:
             terms.cardinalities, int(terms.spaces.max()), own=(self._cells, self._counts),
         )  # fmt: skip
         self._sums: list[KernelSum] = []
+        nothing = np.zeros((self.n_folds, n_scores, n_rows), np.float32)
+        scores = nothing + np.array(self._offsets)[:, :, None]
         inverse = np.zeros(present.shape, np.float32)
-        self.point = self._at = RowPoint(np.zeros_like(self._scores), inverse, [])
+        self.point = RowPoint(inverse, nothing, scores, nothing)
+        self._compared = inverse
         self.products = np.zeros(self.n_folds, np.int64)
 
     def minimise(self, strength: np.ndarray) -> HeldLosses:
         """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
         inverse = np.where(self.present, 1.0 / strength[:, None], 0.0).astype(np.float32)
-        self._fit(RowPoint(self.point.duals.copy(), inverse, self._compare(inverse)))
+        self._compare(inverse)
+        shape = self.point.duals.shape
+        point = RowPoint(inverse, *(np.zeros(shape, np.float32) for _ in range(3)))
+        self.threads.run([partial(self._fit_fold, k, point) for k in range(self.n_folds)])
+        self.point = point
         return HeldLosses.of(self.losses, self.rows.held)
 
-    def _fit(self, point: RowPoint, steps: int = STEPS) -> None:
-        """Let the point be where Newton steps from it end, with its scores and shares."""
-        self.threads.run(
-            [
-                partial(
-                    fit_rows, point.kernels[k], self._labels, self._weights[k], self._used[k],
-                    self._offsets[k], point.duals[k], self._scores[k], self._shares[k],
-                    TOLERANCE, steps, self.products[k : k + 1],
-                )
-                for k in range(self.n_folds)
-            ]
+    def _fit_fold(self, k: int, into: RowPoint) -> None:
+        """Fit one fold from the duals of the point."""
+        order, count = self._order[k], self._trained[k]
+        used = order[:count]
+        duals = np.ascontiguousarray(self.point.duals[k][:, used])
+        scores, shares = np.empty((2, len(duals), len(order)), np.float32)
+        fit_rows(
+            self._kernels[k], self._labels[used], self._weights[k, used], self._offsets[k], duals,
+            scores, shares, TOLERANCE, STEPS, self.products[k : k + 1],
         )  # fmt: skip
-        self.point = self._at = point
-
-    def _refresh(self) -> None:
-        """Let scores and shares be those of the point."""
-        if self.point is not self._at:
-            self._fit(self.point, steps=0)
+        into.duals[k][:, used] = duals
+        into.scores[k][:, order] = scores
+        into.shares[k][:, order] = shares
 
     @property
     def losses(self) -> np.ndarray:
         """Log loss of each row under the model of each fold, (n, K)."""
-        self._refresh()
         scores = np.zeros((self.n_folds, self.n_classes, len(self._labels)))
-        scores[:, 1:] = self._scores
+        scores[:, 1:] = self.point.scores
         own = scores[:, self._labels, np.arange(len(self._labels))]
         found: np.ndarray = (logsumexp(scores, axis=1) - own).T
         return found
 
     def held_shares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, folds and probabilities (n, C) of all held-out rows."""
-        self._refresh()
         rows, folds = np.nonzero(self.rows.held)
-        shares = self._shares[folds, :, rows].astype(np.float64)
+        shares = self.point.shares[folds, :, rows].astype(np.float64)
         first = np.maximum(1.0 - shares.sum(axis=1), 0.0)
         return rows, folds, np.column_stack([first, shares])
 
     def variances(self) -> np.ndarray:
         """Return the squares of what tables add to the scores, summed over rows, (n_tables, K)."""
-        self._refresh()
-        nothing = np.zeros_like(self._scores)
+        nothing = np.zeros_like(self.point.duals)
         return self._sum_tables(nothing, nothing)[:, :, 3]
 
     def carry(self, other: "RowFits") -> None:
@@ -135,38 +145,44 @@ class RowFits:
 
     def traces(self, draws: np.ndarray) -> Traces:
         """Return what the evidence knows of each table; as `CellFits.traces` does."""
-        self._refresh()
-        probes = np.zeros_like(self._scores)
-        for k, used in enumerate(self._used):
-            drawn = draw_residuals(self._shares[k][:, used].T, draws[used])
-            probes[k][:, used] = (drawn * np.sqrt(self._weights[k, used])[:, None]).T
-        found, image, rest = np.empty_like(probes), np.empty_like(probes), probes.copy()
+        self._compare(self.point.inverse)
+        probes = np.zeros_like(self.point.duals)
+        image = np.zeros_like(probes)
         self.threads.run(
-            [
-                partial(
-                    solve_rows, self.point.kernels[k], self._shares[k], self._weights[k],
-                    self._used[k], rest[k], found[k], image[k], PROBE_TOLERANCE, PROBE_STEPS,
-                )
-                for k in range(self.n_folds)
-            ]
-        )  # fmt: skip
+            [partial(self._probe_fold, k, draws, probes, image) for k in range(self.n_folds)]
+        )
         # Conjugate gradients end where K' times the residual is small: where K is flat, x may be
         # far off yet. Its image is not, and gives x = e - W K'x.
         sums = self._sum_tables(probes - self._curve(image), probes).sum(axis=1)
         counts = np.maximum(self.present.sum(axis=1), 1)
         return Traces(*(sums[:, :3] / counts[:, None]).T)
 
+    def _probe_fold(
+        self, k: int, draws: np.ndarray, probes: np.ndarray, image: np.ndarray
+    ) -> None:
+        """Write a fold's probe e, and K'x for the x with (I + W K') x = e."""
+        used = self._order[k][: self._trained[k]]
+        shares, weights = self.point.shares[k][:, used], self._weights[k, used]
+        drawn = draw_residuals(shares.T, draws[used]) * np.sqrt(weights)[:, None]
+        own = np.ascontiguousarray(drawn.T, np.float32)
+        found, seen = np.empty_like(own), np.empty_like(own)
+        probes[k][:, used] = own
+        solve_rows(
+            self._kernels[k], shares, weights, own, found, seen, PROBE_TOLERANCE, PROBE_STEPS
+        )
+        image[k][:, used] = seen
+
     def _curve(self, image: np.ndarray) -> np.ndarray:
         """Return W times vectors, ω (p u - p Σ p u)."""
-        shares = self._shares
+        shares = self.point.shares
         mean = (shares * image).sum(axis=1, keepdims=True)
         found: np.ndarray = self._weights[:, None] * shares * (image - mean)
         return found
 
     def _sum_tables(self, solved: np.ndarray, probes: np.ndarray) -> np.ndarray:
         """Return the sums of `deepbroad.kernels.similarity.sum_tables`."""
-        duals, inverse, _ = self.point
-        curved = self._weights[:, None] * self._shares * (1.0 - self._shares)
+        inverse, duals, _, shares = self.point
+        curved = self._weights[:, None] * shares * (1.0 - shares)
         parts = [mix(solved), probes, mix(duals), duals, curved]
         values = np.ascontiguousarray(np.stack(parts).transpose(3, 1, 0, 2), np.float32)
         weights = self.rows.trained.mean(axis=1, dtype=np.float32)
@@ -182,17 +198,37 @@ class RowFits:
         ranges = split_range(len(self.terms), parts)
         self.threads.run([partial(kernel, *arguments, low, high, *own) for low, high in ranges])
 
-    def _compare(self, inverse: np.ndarray) -> list[np.ndarray]:
-        """Return K of each fold; folds of the same tables share it."""
+    def _compare(self, inverse: np.ndarray) -> None:
+        """Let K of each fold be that of its tables; folds of the same tables share what it has."""
+        if inverse is self._compared:
+            return
         columns = [np.ascontiguousarray(column) for column in inverse.T]
         distinct = {column.tobytes(): column for column in columns}
         if len(self._sums) != len(distinct):
             self._sums = [KernelSum(self._cells, self.threads) for _ in distinct]
-        kernels = {
+        blends = {
             key: known.find(column)
             for known, (key, column) in zip(self._sums, distinct.items(), strict=True)
         }
-        return [kernels[column.tobytes()] for column in columns]
+        parts = self.threads.count if len(inverse) * len(self._labels) >= WORTH_THREADS else 1
+        self.threads.run(
+            [
+                partial(blend_kernels, *blends[column.tobytes()], np.float32(CLASS_VARIANCE),
+                        self._order[k], *rows, self._kernels[k])
+                for k, column in enumerate(columns)
+                for rows in split_range(self._trained[k], parts)
+            ]
+        )  # fmt: skip
+        self._compared = inverse
+
+
+class Blend(NamedTuple):
+    """K as a sum of two, `factor` times one and `times` the other, without class terms."""
+
+    kernel: np.ndarray
+    factor: np.float32
+    other: np.ndarray
+    times: np.float32
 
 
 class KernelSum:
@@ -209,7 +245,7 @@ class KernelSum:
         self._kernel = np.zeros((n_rows, n_rows), np.float32)
         self._change, self._difference = self._inverse, self._kernel
 
-    def find(self, inverse: np.ndarray) -> np.ndarray:
+    def find(self, inverse: np.ndarray) -> Blend:
         """Return K for 1/λ of each table."""
         known = self._inverse > 0
         factor = np.float32(np.median(inverse[known] / self._inverse[known])) if known.any() else 0
@@ -218,15 +254,14 @@ class KernelSum:
         if 2 * np.count_nonzero(change) > len(inverse):
             self._inverse, self._kernel = inverse, self._sum(inverse)
             factor, change = np.float32(1.0), np.zeros_like(inverse)
-        found = factor * self._kernel
-        found += np.float32(CLASS_VARIANCE)
+        times = np.float32(0.0)
         if change.any():
             largest = int(np.argmax(np.abs(change)))
             times = change[largest] / (self._change[largest] or np.float32(np.inf))
             if not np.allclose(change, times * self._change, rtol=SAME):
-                self._change, self._difference, times = change, self._sum(change), 1.0
-            found += np.float32(times) * self._difference
-        return found
+                self._change, self._difference = change, self._sum(change)
+                times = np.float32(1.0)
+        return Blend(self._kernel, np.float32(factor), self._difference, times)
 
     def _sum(self, inverse: np.ndarray) -> np.ndarray:
         """Return what tables give."""
