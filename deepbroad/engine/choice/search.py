@@ -213,10 +213,8 @@ class Search:
         settings, features = self.settings, features_of(tables)
         # Rows of many scores take as much longer as they have vectors of them.
         lanes = self.rows.n_folds * (self.rows.source.n_classes - 1)
-        copies = 1 + len(self.candidates.searched)
-        work = (
-            float(self.rows.source.n_rows) * len(tables.terms) * copies * max(1.0, lanes / VECTOR)
-        )
+        count = len(self.candidates.with_shifts(tables).terms)
+        work = float(self.rows.source.n_rows) * count * max(1.0, lanes / VECTOR)
         if self.among is not None or work <= settings.unscreened:
             every = np.ones(len(features), bool)
             present = np.ones((len(features), self.rows.n_folds), bool)
