@@ -76,13 +76,13 @@ def share_out(scores, r, shares):
 
 @inlined
 def measure(scores, duals, offset, weights, labels):
-    """Return the objective: the loss of rows, and half of a·K'a."""
-    total = 0.0
+    """Return the objective, which is the loss of rows and half of a·K'a, and that loss."""
+    loss, penalty = 0.0, 0.0
     for r in range(len(weights)):
-        total += weights[r] * lose_row(scores, r, labels[r])
+        loss += weights[r] * lose_row(scores, r, labels[r])
         for c in range(len(scores)):
-            total += 0.5 * np.float64(duals[c, r]) * np.float64(scores[c, r] - offset[c])
-    return total
+            penalty += 0.5 * np.float64(duals[c, r]) * np.float64(scores[c, r] - offset[c])
+    return loss + penalty, loss
 
 
 @inlined
@@ -147,7 +147,7 @@ def dot(first, second):
 def fit_rows(kernel, labels, weights, offset, duals, scores, shares, tol, most, products):
     """Minimise the objective from the given duals; return it, write scores and shares of all rows.
 
-    The fit ends with a step that promises less than `tol` of the objective. `products` counts.
+    The fit ends with a step that promises less than `tol` of the loss of rows. `products` counts.
     """
     m, n_rows = duals.shape
     mixed, right, tried_duals = np.empty_like(duals), np.empty_like(duals), np.empty_like(duals)
@@ -160,7 +160,7 @@ def fit_rows(kernel, labels, weights, offset, duals, scores, shares, tol, most, 
     for c in range(m):
         for r in range(n_rows):
             own[c, r] += offset[c]
-    loss = measure(own, duals, offset, weights, labels)
+    objective, loss = measure(own, duals, offset, weights, labels)
     for _ in range(most):
         for r in range(n_rows):
             share_out(own, r, shares)
@@ -179,13 +179,14 @@ def fit_rows(kernel, labels, weights, offset, duals, scores, shares, tol, most, 
                 for r in range(n_rows):
                     tried[c, r] = own[c, r] + length * image[c, r]
                     tried_duals[c, r] = duals[c, r] + length * found[c, r]
-            now = measure(tried, tried_duals, offset, weights, labels)
-            if now < loss:
+            now, tried_loss = measure(tried, tried_duals, offset, weights, labels)
+            if now < objective:
                 better = True
                 break
         if not better:
             break
-        own[:], duals[:], loss = tried, tried_duals, now
+        own[:], duals[:] = tried, tried_duals
+        objective, loss = now, tried_loss
         if promised <= tol * loss:
             break
     apply_kernel(kernel, duals, mixed, scores)
@@ -194,4 +195,4 @@ def fit_rows(kernel, labels, weights, offset, duals, scores, shares, tol, most, 
         for c in range(m):
             scores[c, r] += offset[c]
         share_out(scores, r, shares)
-    return loss
+    return objective

@@ -14,16 +14,16 @@ WIDTHS = (1, 2, 4, 8, 12, 16)
 
 
 def lane_count(n_scores: int) -> int:
-    """Return the padded number of lanes for `n_scores`: 1, 2, 4, 8, 12 or a multiple of 16."""
+    """Return the padded number of lanes for `n_scores`: 1, 2, 4, 8, 12, 16 or a multiple of 8."""
     for width in WIDTHS:
         if n_scores <= width:
             return width
-    return -(-n_scores // 16) * 16
+    return -(-n_scores // 8) * 8
 
 
 def lanes_for(width: int) -> tuple[int, ...]:
     """Return the tuple whose length tells a kernel how many lanes one vector of `width` has."""
-    return (0,) * min(width, 16)
+    return (0,) * (width if width <= 16 else 8 if width % 16 else 16)
 
 
 def add_lanes_naive(target, i, source, j, lanes):

@@ -27,8 +27,8 @@ from deepbroad.kernels.similarity import (
 from deepbroad.kernels.threads import Threads, split_range
 from deepbroad.model.terms import NONE, Terms
 
-# Share of the objective that the last Newton step may promise, and steps at most.
-TOLERANCE, STEPS = 1e-3, 40
+# Share of the training loss that the last Newton step may promise, and steps at most.
+TOLERANCE, STEPS = 2e-2, 40
 # By how much the residual of a probe falls, and products at most.
 PROBE_TOLERANCE, PROBE_STEPS = 0.03, 60
 # Strengths that differ by no more than this share are the same.
@@ -222,8 +222,24 @@ class RowFits:
         self._compared = inverse
 
 
+class Part(NamedTuple):
+    """What some tables give to K: `kernel` for the 1/λ that `inverse` has, 0 for other tables."""
+
+    inverse: np.ndarray
+    kernel: np.ndarray
+
+    def factor_of(self, inverse: np.ndarray) -> np.float32 | None:
+        """Return by what its own 1/λ are multiplied in others; None if not all by the same."""
+        own = self.inverse > 0
+        if not own.any():
+            return np.float32(1.0)
+        ratios = inverse[own] / self.inverse[own]
+        factor = np.float32(np.median(ratios))
+        return factor if np.allclose(ratios, factor, rtol=SAME, atol=0.0) else None
+
+
 class Blend(NamedTuple):
-    """K as a sum of two, `factor` times one and `times` the other, without class terms."""
+    """K without class terms: the sum of two kernels times their factors, none of them negative."""
 
     kernel: np.ndarray
     factor: np.float32
@@ -232,40 +248,44 @@ class Blend(NamedTuple):
 
 
 class KernelSum:
-    """K as the sum of what tables give, found from what was found before.
+    """K as the sum of what two sets of tables give, found from what was found before.
 
-    Strengths of many tables change by one common factor most of the time: then K of these is the
-    one known times the factor, and rows are compared in the other tables alone.
+    Strengths of a set of tables change by one common factor most of the time: then no rows are
+    compared anew. Nothing is ever subtracted, so that K keeps its digits.
     """
 
     def __init__(self, cells: np.ndarray, threads: Threads) -> None:
         self._cells, self._threads = cells, threads
         n_tables, n_rows = cells.shape
-        self._inverse = np.zeros(n_tables, np.float32)
-        self._kernel = np.zeros((n_rows, n_rows), np.float32)
-        self._change, self._difference = self._inverse, self._kernel
+        self._latest = np.zeros(n_tables, np.float32)
+        nothing = Part(self._latest, np.zeros((n_rows, n_rows), np.float32))
+        self._parts = [nothing, nothing]
 
     def find(self, inverse: np.ndarray) -> Blend:
         """Return K for 1/λ of each table."""
-        known = self._inverse > 0
-        factor = np.float32(np.median(inverse[known] / self._inverse[known])) if known.any() else 0
-        change = inverse - factor * self._inverse
-        change[np.abs(change) <= SAME * inverse] = 0.0
-        if 2 * np.count_nonzero(change) > len(inverse):
-            self._inverse, self._kernel = inverse, self._sum(inverse)
-            factor, change = np.float32(1.0), np.zeros_like(inverse)
-        times = np.float32(0.0)
-        if change.any():
-            largest = int(np.argmax(np.abs(change)))
-            times = change[largest] / (self._change[largest] or np.float32(np.inf))
-            if not np.allclose(change, times * self._change, rtol=SAME):
-                self._change, self._difference = change, self._sum(change)
-                times = np.float32(1.0)
-        return Blend(self._kernel, np.float32(factor), self._difference, times)
+        covered = sum((part.inverse > 0) for part in self._parts)
+        factors = [part.factor_of(inverse) for part in self._parts]
+        if None in factors or np.any((inverse > 0) > covered):
+            self._divide(inverse)
+            factors = [np.float32(1.0), np.float32(1.0)]
+        self._latest = inverse
+        (first, second), (one, two) = self._parts, factors
+        return Blend(first.kernel, one, second.kernel, two)  # type: ignore[arg-type]
+
+    def _divide(self, inverse: np.ndarray) -> None:
+        """Part the tables whose 1/λ changed as most have from the others."""
+        known = (self._latest > 0) & (inverse > 0)
+        ratios = np.divide(inverse, self._latest, out=np.zeros_like(inverse), where=known)
+        common = np.median(ratios[known]) if known.any() else np.float32(0.0)
+        alike = known & np.isclose(ratios, common, rtol=SAME, atol=0.0)
+        self._parts = [
+            Part(own, self._sum(own))
+            for own in (np.where(alike, inverse, 0.0), np.where(alike, 0.0, inverse))
+        ]
 
     def _sum(self, inverse: np.ndarray) -> np.ndarray:
         """Return what tables give."""
-        kernel = np.zeros_like(self._kernel)
+        kernel = np.zeros((self._cells.shape[1],) * 2, np.float32)
         tables = np.flatnonzero(inverse)
         n_rows = len(kernel)
         parts = self._threads.count if len(tables) * n_rows * n_rows >= WORTH_THREADS else 1

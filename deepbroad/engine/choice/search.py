@@ -60,7 +60,7 @@ class Model:
     """Tables under fits to all folds.
 
     `present` (n_tables, K) says which tables the model of each fold has, and `final` (n_tables,)
-    which the model of all rows will have.
+    which the model of all rows will have. `trial` is its record in the account.
     """
 
     tables: LevelledTerms
@@ -68,6 +68,7 @@ class Model:
     final: np.ndarray
     fits: Fits
     tuned: Tuned
+    trial: dict[str, Any]
 
 
 @dataclass
@@ -142,7 +143,7 @@ class Search:
             must = self.forced and order == self.depth
             if must or self.among is not None or self._is_better(found, best):
                 best = found
-                self.trials[-1]["taken"] = True
+                best.trial["taken"] = True
             # The folds of what is not the best are not to lie beside the next ones.
             del found
         return self._prune(self._weigh(best) if best.tables.terms.members.shape[1] > first else best)
@@ -152,7 +153,9 @@ class Search:
         if self.is_late():
             return best
         tuning = Tuning(best.fits, best.tables, self.settings, self._draws, self.is_late)
-        return replace(best, tuned=tuning.weigh(best.tuned))
+        tuned = tuning.weigh(best.tuned)
+        best.trial["loss"] = tuned.loss
+        return replace(best, tuned=tuned)
 
     def _report(self, order: int, first: int, loss: float | None) -> None:
         """Show which order is tried; orders take about as long as each other."""
@@ -168,8 +171,8 @@ class Search:
         best = found[0]
         for model in found[1:]:
             best = model if self._is_better(model, best) else best
-        for trial, model in zip(self.trials, found, strict=True):
-            trial["taken"] = model is best
+        for model in found:
+            model.trial["taken"] = model is best
         return best
 
     def _list_first(self, order: int) -> LevelledTerms:
@@ -259,8 +262,8 @@ class Search:
         scaled = tables.terms.orders == order
         tuning = Tuning(fits, tables, self.settings, self._draws, self.is_late)
         tuned = tuning.run(strength, scaled, inf if lower is None else lower.tuned.loss)
-        self._note(order, len(new.terms), tuned.loss)
-        return Model(tables, present, final, fits, tuned)
+        trial = self._note(order, len(new.terms), tuned.loss)
+        return Model(tables, present, final, fits, tuned, trial)
 
     def _make_fits(self, tables: LevelledTerms, present: np.ndarray) -> Fits:
         """Return fits in the space of rows where these are few, else of cells."""
@@ -268,10 +271,11 @@ class Search:
             return RowFits(self.rows, tables.terms, present, self.threads)
         return CellFits(self.rows, tables.terms, present, self.threads)
 
-    def _note(self, order: int, tables: int, loss: float | None) -> None:
-        """Keep what was tried."""
+    def _note(self, order: int, tables: int, loss: float | None) -> dict[str, Any]:
+        """Keep what was tried, and return its record."""
         taken = not self.trials
         self.trials.append({"order": order, "tables": tables, "loss": loss, "taken": taken})
+        return self.trials[-1]
 
     def _is_better(self, found: Model, best: Model) -> bool:
         """Tell whether held-out rows gain more than chance would give."""
@@ -286,9 +290,9 @@ class Search:
             return False
         best.fits.point = best.tuned.point
         before = HeldLosses.of(best.fits.losses[:, :1], self.rows.held[:, :1])
-        self._note(int(counted.terms.orders.max()), len(counted.terms), found.mean)
+        trial = self._note(int(counted.terms.orders.max()), len(counted.terms), found.mean)
         taken = is_better(found, before, self.settings)
-        self.trials[-1] |= {"by_counts": True, "taken": taken}
+        trial |= {"by_counts": True, "taken": taken}
         return taken
 
     def _prune(self, best: Model) -> Model:
@@ -312,7 +316,7 @@ class Search:
         if losses.mean > tuned.loss * (1.0 + self.settings.gain):
             return best
         tuned = Tuned(tuned.strength, losses, fits.point)
-        return Model(best.tables, fits.present, best.final & final, fits, tuned)
+        return Model(best.tables, fits.present, best.final & final, fits, tuned, best.trial)
 
 
 def select_strong(variances: np.ndarray, share: float) -> np.ndarray:

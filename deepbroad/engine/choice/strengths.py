@@ -20,6 +20,8 @@ BORROWED = 4.0
 LEAST_SHARE = 0.05
 # So many fits worse than without the new tables end the search for their strength.
 HARMFUL = 2
+NORM=True
+WAYS=(1,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,7 @@ class Tuning:
         self._is_late = is_late
         kinds = np.column_stack([tables.terms.orders, tables.levels])
         self._group = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
+        self._orders = tables.terms.orders
 
     def run(self, strength: np.ndarray, scaled: np.ndarray, known: float) -> Tuned:
         """Return the best strengths found; first only those of `scaled` tables are searched.
@@ -99,7 +102,7 @@ class Tuning:
         # Where classes are nearly separable the evidence finds penalties that are too strong; never
         # much too weak ones.
         every = np.ones(len(best.strength), bool)
-        found = self._scale(self._weigh(), every, inf, ways=(1,))
+        found = self._scale(self._keep_scale(self._weigh(), best.strength), every, inf, ways=WAYS)
         return found if is_better(found.losses, best.losses, self._settings) else best
 
     def _fit(self, strength: np.ndarray) -> Tuned:
@@ -150,6 +153,13 @@ class Tuning:
             return tried[best]
         found = fit_at(best + vertex)
         return min(found, tried[best], key=lambda fit: fit.loss)
+
+    def _keep_scale(self, found: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Return strengths that leave each order the variance that known ones do."""
+        if not NORM:
+            return found
+        variance = [np.bincount(self._orders, 1.0 / each) for each in (found, known)]
+        return found * (variance[0] / np.maximum(variance[1], 1e-300))[self._orders]
 
     def _weigh(self) -> np.ndarray:
         """Return the strengths that the evidence gives: λ = γ / ‖β‖² for each table.
