@@ -25,6 +25,7 @@ from deepbroad.model.terms import NONE
 
 # Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
 MOST_CELLS = 1
+SQRT=True
 
 # Takes what is being tried, the best held-out loss so far, and the share of the work that is done.
 Progress = Callable[[str, float | None, float], None]
@@ -244,7 +245,7 @@ class Search:
         self, new: LevelledTerms, lower: Model | None, order: int, marks: np.ndarray | None = None
     ) -> Model:
         """Return the model with new tables beside those of a lower one, its strengths tuned."""
-        strength = first_strengths(new, self.settings.start[order > 1])
+        strength = first_strengths(new, self._start(lower))
         folds = self.rows.n_folds
         if marks is None:
             marks = np.ones((len(new.terms), folds + 1), bool)
@@ -264,6 +265,16 @@ class Search:
         tuned = tuning.run(strength, scaled, inf if lower is None else lower.tuned.loss)
         trial = self._note(order, len(new.terms), tuned.loss)
         return Model(tables, present, final, fits, tuned, trial)
+
+    def _start(self, lower: Model | None) -> float:
+        """Return the variance of scores that tables of a new order begin with."""
+        if lower is None:
+            return self.settings.start[0]
+        if not SQRT:
+            return self.settings.start[1]
+        deepest = lower.tables.terms.orders == lower.tables.terms.orders.max()
+        k = lower.present[:, 0] & deepest
+        return float(np.sqrt((1.0 / lower.tuned.strength[k]).sum()))
 
     def _make_fits(self, tables: LevelledTerms, present: np.ndarray) -> Fits:
         """Return fits in the space of rows where these are few, else of cells."""

@@ -22,6 +22,7 @@ LEAST_SHARE = 0.05
 HARMFUL = 2
 NORM=True
 WAYS=(1,)
+BOTH=True
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,15 @@ class Tuning:
         # Where classes are nearly separable the evidence finds penalties that are too strong; never
         # much too weak ones.
         every = np.ones(len(best.strength), bool)
-        found = self._scale(self._keep_scale(self._weigh(), best.strength), every, inf, ways=WAYS)
+        free = self._weigh()
+        cand = [free, self._keep_scale(free, best.strength)] if BOTH else [self._keep_scale(free, best.strength)]
+        tried = []
+        for one in cand:
+            self._fits.point = best.point
+            tried.append(self._fit(one))
+        top = min(tried, key=lambda fit: fit.loss)
+        self._fits.point = top.point
+        found = self._scale(top.strength, every, inf, ways=WAYS, done=top)
         return found if is_better(found.losses, best.losses, self._settings) else best
 
     def _fit(self, strength: np.ndarray) -> Tuned:
@@ -116,6 +125,7 @@ class Tuning:
         scaled: np.ndarray,
         known: float,
         ways: Sequence[int] = (1, -1),
+        done: Tuned | None = None,
     ) -> Tuned:
         """Return the best fit over a common factor of some strengths.
 
@@ -124,7 +134,7 @@ class Tuning:
         go on from the nearest fit. Stronger ones begin where the search did: from a fit that has
         learned too much they would be long in coming back.
         """
-        begin, tried = self._fits.point, {0.0: self._fit(strength)}
+        begin, tried = self._fits.point, {0.0: done or self._fit(strength)}
 
         def fit_at(step: float) -> Tuned:
             below = [known for known in tried if known < step]
