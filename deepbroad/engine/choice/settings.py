@@ -43,7 +43,7 @@ class Settings:
     orders: int = 3
     shifted: bool = True
     false_share: float = 0.5
-    kept: int = 150
+    kept: int = 400
     candidates: int = 3_000
     unscreened: float = 2e6
     step: float = 4.0

@@ -52,22 +52,28 @@ class Candidates:
         return choose_levels(self._rows, order)[-1]
 
     def tuples(self, order: int, most: int, kept: Sequence[tuple[int, ...]]) -> np.ndarray:
-        """Return tuples of features: all of an order, or extensions of those `kept` one below."""
-        most = max(1, most // self.levels(order))
+        """Return tuples of features: all of an order, or extensions of those `kept` one below.
+
+        They have `most` tables at most; `kept` has the best first, whose extensions come first.
+        """
         if comb(self.n_features, order) <= most:
-            return list_tuples(self.n_features, order)
-        grown = {
-            tuple(sorted((*lower, feature)))
-            for lower in kept
-            for feature in range(self.n_features)
-            if feature not in lower
-        }
-        # `kept` has the best first: their extensions take precedence.
+            found = list_tuples(self.n_features, order)
+            if self._count_levels(found).sum() <= most:
+                return found
         rank = {lower: place for place, lower in enumerate(kept)}
-        parts = {t: min(rank.get((*t[:i], *t[i + 1 :]), len(kept)) for i in range(order))
-                 for t in grown}  # fmt: skip
-        best = sorted(grown, key=lambda t: (parts[t], t))[:most]
-        return np.array(sorted(best), np.int64).reshape(-1, order)
+        grown: dict[tuple[int, ...], int] = {}
+        for lower, place in rank.items():
+            for feature in set(range(self.n_features)).difference(lower):
+                grown.setdefault(tuple(sorted((*lower, feature))), place)
+        best = sorted(grown, key=lambda t: (grown[t], t))
+        found = np.array(best, np.int64).reshape(-1, order)
+        found = found[: int(np.searchsorted(np.cumsum(self._count_levels(found)), most, "right"))]
+        return found[np.lexsort(found.T[::-1])]
+
+    def _count_levels(self, tuples: np.ndarray) -> np.ndarray:
+        """Return at how many resolutions each tuple of features comes."""
+        deepest = self._resolutions.levels[tuples].max(axis=1)
+        return np.minimum(deepest, self.levels(tuples.shape[1]))
 
     def unshifted(self, tuples: np.ndarray) -> LevelledTerms:
         """Return the tables of tuples of features at each resolution that rows bear."""
