@@ -36,6 +36,8 @@ MAX_HASHED = 20_000_000
 LEAST_SHARE, MOST_SHARE = 0.05, 0.5
 # Tables up to which a look-up for each is looked at as a plan.
 MOST_SINGLE = 5_000
+# Look-ups of a pass up to which no search for groups is worth it.
+FEW_LOOKUPS = 1 << 22
 # Where building tables takes more room than they have, groups of so many times fewer joint values
 # are tried, down to the least; up to so many items of room are never too much.
 SMALLER, LEAST_GROUP, SMALL_ROOM = 4, 4, 1 << 20
@@ -213,9 +215,21 @@ class Planner:
     def cheapest(self) -> Plan:
         """Return the plan whose passes take the least time, by the cost model."""
         items = self.items()
-        if items is not None and len(self._used) > MAX_COLUMNS:
+        if items is None:
+            return self.tabled()
+        if len(self._used) > MAX_COLUMNS:
             return items  # so many columns are not fused
-        plans = [self.fused(), *([] if items is None else [items])]
+        return self._fastest([self.tabled(), items])
+
+    def tabled(self) -> Plan:
+        """Return the plan of look-ups in tables whose passes take the least time.
+
+        Where a pass has few look-ups in any case, a search takes longer than it saves.
+        """
+        plain = self.by_attribute()
+        if self._rows * plain.n_tables <= FEW_LOOKUPS:
+            return plain
+        plans = [self.fused()]
         orders = np.count_nonzero(self._dense != NONE, axis=1)
         if len(np.unique(orders)) > 1 and len(self._dense) <= MOST_SINGLE:
             # Chosen tables of several orders may share so little that fusing them costs more.

@@ -46,7 +46,8 @@ class CellFits:
     ) -> None:
         self.rows, self.threads, self.present = rows, threads, present
         self.n_classes, self.n_folds = rows.source.n_classes, rows.n_folds
-        plan = Planner(rows.source, terms, compact=False, threads=threads).by_attribute()
+        lanes = rows.source.with_classes(rows.n_folds * (self.n_classes - 1) + 1)
+        plan = Planner(lanes, terms, compact=False, threads=threads).tabled()
         grouped = group_part(rows.source, plan, threads)
         self._newton = CellNewton(grouped, plan, rows.trained, threads)
         self._passes = self._newton.passes
