@@ -3,6 +3,7 @@
 Conjugate gradients solve for the steps, each fit with step lengths of its own.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ STEPS, HALVINGS = 20, 8
 SOLVED, SOLVER_STEPS = 0.9, 30
 # Share of the training loss that the last step of a fit to all rows may promise, and strengths that
 # single precision bears.
-TOLERANCE, LEAST, MOST = 1e-5, 1e-8, 1e9
+TOLERANCE, LEAST, MOST = 1e-4, 1e-8, 1e9
 # Vectors over rows and over cells that a fit keeps.
 ROW_VECTORS, CELL_VECTORS = 6, 10
 
@@ -70,10 +71,11 @@ class CellNewton:
         """Let shares, losses and values of the passes be those of the point."""
         self.passes.lose(self._scores)
 
-    def minimise(self, tolerance: float) -> None:
+    def minimise(self, tolerance: float, is_enough: Callable[[], bool] | None = None) -> None:
         """Take Newton steps until one promises less than a share of the training loss.
 
-        What is left after that step is a small part of what it promised.
+        What is left after that step is a small part of what it promised. `is_enough` may end a fit
+        after any step.
         """
         point, now = self.point, self._measure(self.point)
         scale = self.scale(self.passes.curvature())
@@ -85,7 +87,7 @@ class CellNewton:
             step, image = self.solve(right, scale, SOLVED)
             is_last = (self._dot(right, step) <= tolerance * self.passes.training_losses()).all()
             point, now, is_lower = self._search(point, now, step, image)
-            if is_last or not is_lower:
+            if is_last or not is_lower or (is_enough and is_enough()):
                 break
         self.point = point
 

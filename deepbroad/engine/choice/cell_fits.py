@@ -1,6 +1,8 @@
 """Fits of one set of tables to all validation folds, in the space of cells: for many rows."""
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,8 @@ from deepbroad.model.terms import NONE, Terms
 ABSENT = 1e9
 # Share of the training loss that the last Newton step may promise.
 TOLERANCE = 2e-2
+# Steps in a row that make a fit worse, after which it has no hope.
+WORSE = 3
 # For a probe, conjugate gradients end with a step that brings less than this share of the mean of
 # all so far.
 PROBED = 0.2
@@ -60,12 +64,21 @@ class CellFits:
         """How many passes fits have taken."""
         return self._passes.count
 
-    def minimise(self, strength: np.ndarray) -> HeldLosses:
-        """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
+    def minimise(self, strength: np.ndarray, known: float = inf) -> HeldLosses:
+        """Fit with strengths (n_tables,), going on from the point; return the held-out losses.
+
+        A fit ends early where steps make it ever worse than a `known` held-out loss.
+        """
         self._leave_out_absent()
         self._refresh()
         self._newton.strength = self._spread_strength(strength)
-        self._newton.minimise(TOLERANCE)
+        losses = [known] * WORSE
+
+        def is_hopeless() -> bool:
+            losses.append(HeldLosses.of(self._passes.losses, self.rows.held).mean)
+            return all(low < high for low, high in pairwise(losses[-1 - WORSE :]))
+
+        self._newton.minimise(TOLERANCE, None if known == inf else is_hopeless)
         self.point = self._at = CellPoint(self._newton.point, self._newton.strength)
         return HeldLosses.of(self._passes.losses, self.rows.held)
 

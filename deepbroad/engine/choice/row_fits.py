@@ -8,6 +8,7 @@ the model has.
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,7 +95,7 @@ class RowFits:
         self._compared = inverse
         self.products = np.zeros(self.n_folds, np.int64)
 
-    def minimise(self, strength: np.ndarray) -> HeldLosses:
+    def minimise(self, strength: np.ndarray, known: float = inf) -> HeldLosses:
         """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
         inverse = np.where(self.present, 1.0 / strength[:, None], 0.0).astype(np.float32)
         self._compare(inverse)

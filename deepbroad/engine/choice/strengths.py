@@ -114,9 +114,9 @@ class Tuning:
         found = self._scale(top.strength, every, inf, ways=WAYS, done=top)
         return found if is_better(found.losses, best.losses, self._settings) else best
 
-    def _fit(self, strength: np.ndarray) -> Tuned:
+    def _fit(self, strength: np.ndarray, known: float = inf) -> Tuned:
         strength = np.clip(strength, LEAST, MOST)
-        losses = self._fits.minimise(strength)
+        losses = self._fits.minimise(strength, known)
         return Tuned(strength, losses, self._fits.point)
 
     def _scale(
@@ -140,7 +140,7 @@ class Tuning:
             below = [known for known in tried if known < step]
             self._fits.point = tried[max(below)].point if below else begin
             factor = self._settings.step**step
-            tried[step] = self._fit(np.where(scaled, strength / factor, strength))
+            tried[step] = self._fit(np.where(scaled, strength / factor, strength), tried[best].loss)
             return tried[step]
 
         best = 0.0
