@@ -158,9 +158,7 @@ class RowFits:
         counts = np.maximum(self.present.sum(axis=1), 1)
         return Traces(*(sums[:, :3] / counts[:, None]).T)
 
-    def _probe_fold(
-        self, k: int, draws: np.ndarray, probes: np.ndarray, image: np.ndarray
-    ) -> None:
+    def _probe_fold(self, k: int, draws: np.ndarray, probes: np.ndarray, image: np.ndarray) -> None:
         """Write a fold's probe e, and K'x for the x with (I + W K') x = e."""
         used = self._order[k][: self._trained[k]]
         shares, weights = self.point.shares[k][:, used], self._weights[k, used]

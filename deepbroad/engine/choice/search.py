@@ -25,7 +25,6 @@ from deepbroad.model.terms import NONE
 
 # Cells of a candidate table for each row at most: beyond, rows are too few to fill them.
 MOST_CELLS = 1
-SQRT=True
 
 # Takes what is being tried, the best held-out loss so far, and the share of the work that is done.
 Progress = Callable[[str, float | None, float], None]
@@ -147,7 +146,9 @@ class Search:
                 best.trial["taken"] = True
             # The folds of what is not the best are not to lie beside the next ones.
             del found
-        return self._prune(self._weigh(best) if best.tables.terms.members.shape[1] > first else best)
+        return self._prune(
+            self._weigh(best) if best.tables.terms.members.shape[1] > first else best
+        )
 
     def _weigh(self, best: Model) -> Model:
         """Return the model with the strengths that the evidence gives, where these are better."""
@@ -253,7 +254,7 @@ class Search:
         self, new: LevelledTerms, lower: Model | None, order: int, marks: np.ndarray | None = None
     ) -> Model:
         """Return the model with new tables beside those of a lower one, its strengths tuned."""
-        strength = first_strengths(new, self._start(lower))
+        strength = first_strengths(new, self._begin(lower))
         folds = self.rows.n_folds
         if marks is None:
             marks = np.ones((len(new.terms), folds + 1), bool)
@@ -274,15 +275,17 @@ class Search:
         trial = self._note(order, len(new.terms), tuned.loss)
         return Model(tables, present, final, fits, tuned, trial)
 
-    def _start(self, lower: Model | None) -> float:
-        """Return the variance of scores that tables of a new order begin with."""
+    def _begin(self, lower: Model | None) -> float:
+        """Return the variance of scores that tables of a new order begin with.
+
+        Interactions may tell next to nothing, or more than what the order below tells: they begin
+        in the middle, on a scale of factors.
+        """
         if lower is None:
-            return self.settings.start[0]
-        if not SQRT:
-            return self.settings.start[1]
-        deepest = lower.tables.terms.orders == lower.tables.terms.orders.max()
-        k = lower.present[:, 0] & deepest
-        return float(np.sqrt((1.0 / lower.tuned.strength[k]).sum()))
+            return self.settings.start
+        orders = lower.tables.terms.orders
+        variances = np.where(orders == orders.max(), 1.0 / lower.tuned.strength, 0.0)
+        return float(np.sqrt((variances * lower.present.mean(axis=1)).sum()))
 
     def _make_fits(self, tables: LevelledTerms, present: np.ndarray) -> Fits:
         """Return fits in the space of rows where these are few, else of cells."""
@@ -399,7 +402,7 @@ def choose(
         counted = list_counted(source, rows.source.n_rows)
         if counted is not None and search.prefers_counts(model, counted, smoothing):
             members, by_counts = counted.terms.members, True
-            strength, loss = first_strengths(counted, settings.start[1]), search.trials[-1]["loss"]
+            strength, loss = first_strengths(counted, 1.0), search.trials[-1]["loss"]
     orders = np.count_nonzero(members != NONE, axis=1)
     selection = {
         "n": int(orders.max()),

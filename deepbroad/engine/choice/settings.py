@@ -28,8 +28,8 @@ class Settings:
         Look-ups of a pass over all candidates of an order up to which they need no screening.
     step : float
         Factor between two scales of the strengths that validation compares.
-    start : tuple of float
-        Variance of the scores that single features begin with, and that interactions do.
+    start : float
+        Variance of the scores that single features begin with.
     gain : float
         Share by which the validation loss must fall for a search to go on.
     certainty : float
@@ -47,7 +47,7 @@ class Settings:
     candidates: int = 3_000
     unscreened: float = 2e6
     step: float = 4.0
-    start: tuple[float, float] = (8.0, 1.0)
+    start: float = 32.0
     gain: float = 1e-3
     certainty: float = 1.0
     share: float = 0.99

@@ -20,9 +20,6 @@ BORROWED = 4.0
 LEAST_SHARE = 0.05
 # So many fits worse than without the new tables end the search for their strength.
 HARMFUL = 2
-NORM=True
-WAYS=(1,)
-BOTH=True
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,32 +83,35 @@ class Tuning:
     ) -> None:
         self._fits, self._settings, self._draws = fits, settings, draws
         self._is_late = is_late
+        self._begin = fits.point
         kinds = np.column_stack([tables.terms.orders, tables.levels])
         self._group = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
         self._orders = tables.terms.orders
 
     def run(self, strength: np.ndarray, scaled: np.ndarray, known: float) -> Tuned:
-        """Return the best strengths found; first only those of `scaled` tables are searched.
+        """Return the best fit over a common factor of the strengths of `scaled` tables.
 
-        The search ends there if that gains nothing over the `known` loss of a model without them.
+        The search ends early where these do harm to the `known` loss of a model without them.
         """
-        return self._scale(strength, scaled, known)
+        return self._scale(self._fit(strength), scaled, known)
 
     def weigh(self, best: Tuned) -> Tuned:
-        """Return the better of a fit and of one whose strengths the evidence gives."""
+        """Return the best fit with strengths that the evidence gives, if it is better than one.
+
+        The evidence knows how tables of an order compare. How much the order as a whole varies it
+        knows where rows are many, and overrates or underrates where they are few, or separable: so
+        the variance that was found before is tried too.
+        """
         self._fits.point = best.point
+        weighed = self._weigh()
+        tried = []
+        for strength in (weighed, self._keep_variances(weighed, best.strength)):
+            self._fits.point = best.point
+            tried.append(self._fit(strength))
+        found = min(tried, key=lambda fit: fit.loss)
         # Where classes are nearly separable the evidence finds penalties that are too strong; never
         # much too weak ones.
-        every = np.ones(len(best.strength), bool)
-        free = self._weigh()
-        cand = [free, self._keep_scale(free, best.strength)] if BOTH else [self._keep_scale(free, best.strength)]
-        tried = []
-        for one in cand:
-            self._fits.point = best.point
-            tried.append(self._fit(one))
-        top = min(tried, key=lambda fit: fit.loss)
-        self._fits.point = top.point
-        found = self._scale(top.strength, every, inf, ways=WAYS, done=top)
+        found = self._scale(found, np.ones(len(weighed), bool), inf, ways=(1,))
         return found if is_better(found.losses, best.losses, self._settings) else best
 
     def _fit(self, strength: np.ndarray, known: float = inf) -> Tuned:
@@ -120,27 +120,22 @@ class Tuning:
         return Tuned(strength, losses, self._fits.point)
 
     def _scale(
-        self,
-        strength: np.ndarray,
-        scaled: np.ndarray,
-        known: float,
-        ways: Sequence[int] = (1, -1),
-        done: Tuned | None = None,
+        self, first: Tuned, scaled: np.ndarray, known: float, ways: Sequence[int] = (1, -1)
     ) -> Tuned:
-        """Return the best fit over a common factor of some strengths.
+        """Return the best fit over a common factor of some strengths, given the first.
 
         The factor goes by steps as long as held-out rows gain, to weaker strengths (1) or stronger
         ones (-1); then a parabola through the best three tells where the least loss is. Weaker ones
         go on from the nearest fit. Stronger ones begin where the search did: from a fit that has
         learned too much they would be long in coming back.
         """
-        begin, tried = self._fits.point, {0.0: done or self._fit(strength)}
+        begin, tried = self._begin, {0.0: first}
 
         def fit_at(step: float) -> Tuned:
             below = [known for known in tried if known < step]
             self._fits.point = tried[max(below)].point if below else begin
-            factor = self._settings.step**step
-            tried[step] = self._fit(np.where(scaled, strength / factor, strength), tried[best].loss)
+            factor = np.where(scaled, self._settings.step**step, 1.0)
+            tried[step] = self._fit(first.strength / factor, tried[best].loss)
             return tried[step]
 
         best = 0.0
@@ -164,12 +159,10 @@ class Tuning:
         found = fit_at(best + vertex)
         return min(found, tried[best], key=lambda fit: fit.loss)
 
-    def _keep_scale(self, found: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """Return strengths that leave each order the variance that known ones do."""
-        if not NORM:
-            return found
-        variance = [np.bincount(self._orders, 1.0 / each) for each in (found, known)]
-        return found * (variance[0] / np.maximum(variance[1], 1e-300))[self._orders]
+    def _keep_variances(self, strength: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Return strengths whose tables have, by order, the variance of those with known ones."""
+        found, before = (np.bincount(self._orders, 1.0 / each) for each in (strength, known))
+        return strength * (found / np.maximum(before, 1.0 / MOST))[self._orders]
 
     def _weigh(self) -> np.ndarray:
         """Return the strengths that the evidence gives: λ = γ / ‖β‖² for each table.

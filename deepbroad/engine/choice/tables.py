@@ -98,7 +98,16 @@ class Candidates:
         found, levels = [tables.terms.members], [tables.levels]
         for quarters in shifts if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
-                fits = np.array([0, *[Place(level, quarters).cut_level <= (8, 5, 3, 3, 3, 3)[o - 1] for o in range(1, orders.max() + 1)]], bool)
+                fits = np.array(
+                    [
+                        0,
+                        *[
+                            Place(level, quarters).cut_level <= (8, 5, 3, 3, 3, 3)[o - 1]
+                            for o in range(1, orders.max() + 1)
+                        ],
+                    ],
+                    bool,
+                )
                 chosen = (tables.levels == level) & fits[orders]
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
                 found.append(columns[owners[chosen]])
