@@ -1,9 +1,10 @@
 """How much residuals of held-out rows agree within the cells of a table: a U-statistic.
 
 Cells hold sums over rows. `sums` (cells, W) has for each of D sets of labels the residuals of all
-classes but the first, which add up to its own but for the sign, then the number of rows, the variances p(1 - p) of the classes, for each set the sum of
-squared residuals, and last the sum of squared variances. The first set are the labels themselves;
-the others are drawn from the model and tell what chance gives.
+classes but the first, whose own are what is missing to 0, then the number of rows, the variances
+p(1 - p) of the classes, for each set the sum of squared residuals, and last the sum of squared
+variances. The first set are the labels themselves; the others are drawn from the model and tell
+what chance gives.
 """
 
 import numpy as np
@@ -15,8 +16,8 @@ from deepbroad.kernels.jit import inlined, jit
 def agree(sums, offsets, shapes, first, last, n_sets, n_classes, agreement, variance):
     """Add Σ over cells of g'² - Σ e² to `agreement` (terms, D), and Σ v² - Σ v·v to `variance`.
 
-    For the terms first..last. g' is the sum of residuals in a cell, less what tables of one member fewer would explain: means
-    of the margins, added and subtracted by inclusion and exclusion.
+    For the terms first..last. g' is the sum of residuals in a cell, less what tables of one member
+    fewer would explain: means of the margins, added and subtracted by inclusion and exclusion.
     """
     n_scores = n_classes - 1
     n_means = n_sets * n_scores

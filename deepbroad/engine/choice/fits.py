@@ -1,5 +1,6 @@
 """What the choice needs of fits of one set of tables to all validation folds."""
 
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -84,8 +85,11 @@ class Fits(Protocol):
     def losses(self) -> np.ndarray:
         """Log loss of each row under the model of each fold, (n, K)."""
 
-    def minimise(self, strength: np.ndarray) -> HeldLosses:
-        """Fit with strengths (n_tables,), going on from the point; return the held-out losses."""
+    def minimise(self, strength: np.ndarray, known: float = inf) -> HeldLosses:
+        """Fit with strengths (n_tables,), going on from the point; return the held-out losses.
+
+        A fit may end early where steps make it ever worse than a `known` held-out loss.
+        """
 
     def held_shares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, folds and probabilities (n, C) of all held-out rows."""

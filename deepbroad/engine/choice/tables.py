@@ -6,11 +6,14 @@ from math import comb
 import numpy as np
 
 from deepbroad.data.pyramid import Place
-from deepbroad.model.resolutions import LevelledTerms, Resolutions, choose_levels
+from deepbroad.model.resolutions import MAX_LEVELS, LevelledTerms, Resolutions, choose_levels
 from deepbroad.model.terms import NONE, Terms, list_tuples, stack_tuples
 
 # Shifts of bins, in quarters of a bin, that a model has beside unshifted ones.
 SHIFTS = (1, 2, 3)
+# The cuts of shifted bins are among those of these levels, in tables of one, two and more features:
+# tables of the same features then have a grid of at most so fine bins in common, and one look-up.
+FINEST_CUTS = MAX_LEVELS
 
 
 class Candidates:
@@ -98,17 +101,8 @@ class Candidates:
         found, levels = [tables.terms.members], [tables.levels]
         for quarters in shifts if self._is_shifted else ():
             for level in np.unique(tables.levels).tolist():
-                fits = np.array(
-                    [
-                        0,
-                        *[
-                            Place(level, quarters).cut_level <= (8, 5, 3, 3, 3, 3)[o - 1]
-                            for o in range(1, orders.max() + 1)
-                        ],
-                    ],
-                    bool,
-                )
-                chosen = (tables.levels == level) & fits[orders]
+                is_fine = Place(level, quarters).cut_level > np.array(FINEST_CUTS)
+                chosen = (tables.levels == level) & ~is_fine[np.minimum(orders, len(is_fine)) - 1]
                 columns = np.append(self._resolutions.columns_at(level, quarters), NONE)
                 found.append(columns[owners[chosen]])
                 levels.append(tables.levels[chosen])
