@@ -18,13 +18,13 @@ from deepbroad.model.family import spread
 from deepbroad.model.plan import Plan
 
 # Steps at most, and how often one is halved until the objective falls.
-STEPS, HALVINGS = 20, 8
+STEPS, HALVINGS = 40, 8
 # For a Newton step, conjugate gradients end with a step that brings less than this share of the
 # mean of all so far; their steps at most.
 SOLVED, SOLVER_STEPS = 0.9, 30
-# Share of the training loss that the last step of a fit to all rows may promise, and strengths that
-# single precision bears.
-TOLERANCE, LEAST, MOST = 1e-4, 1e-8, 1e9
+# What the last step of a fit to all rows may promise: a share of the training loss, or so much for
+# each row. Strengths that single precision bears.
+TOLERANCE, ROW_TOLERANCE, LEAST, MOST = 1e-4, 3e-5, 1e-8, 1e9
 # Vectors over rows and over cells that a fit keeps.
 ROW_VECTORS, CELL_VECTORS = 6, 10
 
@@ -71,11 +71,17 @@ class CellNewton:
         """Let shares, losses and values of the passes be those of the point."""
         self.passes.lose(self._scores)
 
-    def minimise(self, tolerance: float, is_enough: Callable[[], bool] | None = None) -> None:
+    def minimise(
+        self,
+        tolerance: float,
+        *,
+        floor: float = 0.0,
+        is_enough: Callable[[], bool] | None = None,
+    ) -> None:
         """Take Newton steps until one promises less than a share of the training loss.
 
-        What is left after that step is a small part of what it promised. `is_enough` may end a fit
-        after any step.
+        What is left after that step is a small part of what it promised. A promise below `floor`
+        is as good, and `is_enough` may end a fit after any step.
         """
         point, now = self.point, self._measure(self.point)
         scale = self.scale(self.passes.curvature())
@@ -85,7 +91,8 @@ class CellNewton:
             np.negative(right.classes, out=right.classes)
             np.negative(right.cells, out=right.cells)
             step, image = self.solve(right, scale, SOLVED)
-            is_last = (self._dot(right, step) <= tolerance * self.passes.training_losses()).all()
+            little = np.maximum(tolerance * self.passes.training_losses(), floor)
+            is_last = (self._dot(right, step) <= little).all()
             point, now, is_lower = self._search(point, now, step, image)
             if is_last or not is_lower or (is_enough and is_enough()):
                 break
@@ -216,7 +223,7 @@ def find_scores(
     by_cell = spread(strength, plan.terms, newton.passes.reached)
     newton.strength = np.empty_like(newton.strength)
     newton.strength[:] = np.clip(by_cell / unit, LEAST, MOST)
-    newton.minimise(TOLERANCE)
+    newton.minimise(TOLERANCE, floor=ROW_TOLERANCE * float(trained.sum()))
     scores = np.zeros((plan.terms.n_cells, source.n_classes), FLOAT)
     scores[newton.passes.reached] = centre_scores(newton.point.cells)
     return CellScores(centre_scores(newton.point.classes[None])[0], scores)

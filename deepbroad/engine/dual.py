@@ -41,8 +41,9 @@ LISTING = 2.0
 # is begun.
 USUAL_ITERATIONS = 300
 LEAST_SWEEPS, MOST_SWEEPS = 20, 300
-# Share of the objective that the last Newton step of few rows may promise, and steps at most.
-NEWTON_TOLERANCE, NEWTON_STEPS = 1e-9, 60
+# Share of the loss of few rows that the last Newton step may promise, and steps at most: a little,
+# since free class terms outweigh all else in what steps promise.
+NEWTON_TOLERANCE, NEWTON_STEPS = 1e-10, 60
 # Vectors as long as the scores that an anchor keeps.
 ANCHOR_VECTORS = 2
 # Strengths are not tried that are so many times weaker than some that took too long.

@@ -219,7 +219,7 @@ class Planner:
             return self.tabled()
         if len(self._used) > MAX_COLUMNS:
             return items  # so many columns are not fused
-        return self._fastest([self.tabled(), items])
+        return self._fastest([*self._searched(), items])
 
     def tabled(self) -> Plan:
         """Return the plan of look-ups in tables whose passes take the least time.
@@ -229,12 +229,16 @@ class Planner:
         plain = self.by_attribute()
         if self._rows * plain.n_tables <= FEW_LOOKUPS:
             return plain
+        return self._fastest(self._searched())
+
+    def _searched(self) -> list[Plan]:
+        """Return plans with tables for groups of columns, and for each term where that may pay."""
         plans = [self.fused()]
         orders = np.count_nonzero(self._dense != NONE, axis=1)
         if len(np.unique(orders)) > 1 and len(self._dense) <= MOST_SINGLE:
             # Chosen tables of several orders may share so little that fusing them costs more.
             plans.append(self.single())
-        return self._fastest(plans)
+        return plans
 
     def _fastest(self, plans: list[Plan]) -> Plan:
         """Return the first of the plans whose passes take the least time."""

@@ -56,7 +56,7 @@ def find_beliefs(
     inverse : ndarray of shape (n_tables,)
         1/λ.
     tol : float
-        Share of the objective that the last step may promise.
+        Share of the loss of rows that the last step may promise.
     """
     n_rows = len(labels)
     kernel = np.full((n_rows, n_rows), FREE)

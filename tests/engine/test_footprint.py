@@ -54,7 +54,7 @@ FITS = {
     ),
     "many rows": (
         DBLClassifier(n=2, alpha=1.0, **DISCRIMINATIVE),
-        lambda: fused_table(rows=100_000, a=9, values=8),
+        lambda: fused_table(rows=120_000, a=9, values=8),
     ),
     "compact": (
         DBLClassifier(n=2, alpha=1.0, **DISCRIMINATIVE),
@@ -65,7 +65,10 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_the_estimate_is_near_the_peak_of_the_fit(name):
+@pytest.mark.parametrize("few", [planning.FEW_LOOKUPS, 0])
+def test_the_estimate_is_near_the_peak_of_the_fit(name, few, monkeypatch):
+    """Whether plans are searched for or not."""
+    monkeypatch.setattr(planning, "FEW_LOOKUPS", few)
     model, make = FITS[name]
     X, y = make()
     model.fit(X, y)  # compiles, which takes memory of its own
@@ -94,6 +97,7 @@ def test_room_to_build_tables_in_is_counted(monkeypatch):
     codes, y = draw_routes(towns=8, routes=12)
     X = pd.DataFrame(codes.T.astype(str)).astype("category")
     model = DBLClassifier(n=3, alpha=1.0, **DISCRIMINATIVE)
+    monkeypatch.setattr(planning, "FEW_LOOKUPS", 0)
     monkeypatch.setattr(planning, "MOST_SINGLE", 0)
     usual = model.estimate(X, y).bytes
     monkeypatch.setattr(planning, "SMALL_ROOM", 1 << 40)

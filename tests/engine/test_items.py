@@ -127,7 +127,7 @@ def test_a_plan_takes_items_where_rows_are_mostly_common():
     assert sparse.n_tables == 0
     assert not sparse.items.common.any()
     assert Planner(draw_sparse(rng, 20_000, 120, 0.5).source(), terms).cheapest().items is None
-    few_rows = draw_sparse(rng, 500, 120, 0.005).source()
+    few_rows = draw_sparse(rng, 600, 120, 0.005).source()
     assert Planner(few_rows, terms).cheapest().items is None, "entries take longer than rows there"
 
 

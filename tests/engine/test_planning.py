@@ -55,6 +55,76 @@ def test_plans_of_smaller_groups_count_the_same(monkeypatch):
         np.testing.assert_array_equal(table, expected[columns])
 
 
+def draw_attributes(rows=500):
+    """Return the source and the terms of two numbers at two resolutions, and of a category."""
+    rng = np.random.default_rng(0)
+    fine = rng.integers(0, 4, (2, rows))
+    codes = np.array([fine[0] // 2, fine[0], fine[1] // 2, fine[1], rng.integers(0, 3, rows)])
+    cardinalities = np.array([2, 4, 2, 4, 3])
+    labels = rng.integers(0, 2, rows)
+    source = ArraySource(
+        codes.astype(np.uint8), labels, 2, cardinalities, attributes=np.array([0, 0, 1, 1, 2])
+    )
+    tuples = [(c,) for c in range(5)] + [(0, 2), (1, 3), (0, 4), (1, 4), (2, 4), (3, 4)]
+    return source, Terms.of(tuples, cardinalities)
+
+
+def columns_of(plan):
+    return sorted(tuple(int(c) for c in group.columns) for group in plan.groups)
+
+
+def test_one_look_up_serves_the_tables_of_the_same_attributes():
+    source, terms = draw_attributes()
+    planner = Planner(source, terms, compact=False)
+    plan, single = planner.by_attribute(), planner.single()
+    assert columns_of(plan) == [(0, 1), (2, 3), (4,)]
+    # Pairs of attributes, in whose tables those of each alone are summed up.
+    assert plan.n_tables == 3 < single.n_tables
+    expected = count_by_term(source, single)
+    for columns, table in count_by_term(source, plan).items():
+        np.testing.assert_array_equal(table, expected[columns])
+
+
+def test_columns_that_only_shallow_tuples_have_stay_apart_from_deeper_ones():
+    source, _ = draw_attributes()
+    terms = Terms.of([(0,), (1,), (2,), (3,), (0, 2)], source.cardinalities)
+    plan = Planner(source, terms, compact=False).by_attribute()
+    assert columns_of(plan) == [(0,), (1,), (2,), (3,)]
+
+
+def test_no_plan_is_searched_for_where_a_pass_has_few_look_ups(monkeypatch):
+    searched = []
+
+    def note(*arguments, **options):
+        searched.append(arguments)
+        return plan_groups(*arguments, **options)
+
+    plan_groups = planning.plan_groups
+    monkeypatch.setattr(planning, "plan_groups", note)
+    source, terms = draw_attributes()
+    planner = Planner(source, terms, compact=False)
+    plain = planner.by_attribute()
+    for few, is_searched in ((500 * plain.n_tables, False), (500 * plain.n_tables - 1, True)):
+        monkeypatch.setattr(planning, "FEW_LOOKUPS", few)
+        searched.clear()
+        plan = planner.tabled()
+        assert bool(searched) == is_searched
+        if not is_searched:
+            assert columns_of(plan) == columns_of(plain)
+            assert columns_of(planner.cheapest()) == columns_of(plain)
+
+
+@pytest.mark.parametrize("few", [planning.FEW_LOOKUPS, 0])
+def test_the_cheapest_plan_counts_the_same_whether_it_is_searched_for_or_not(few, monkeypatch):
+    monkeypatch.setattr(planning, "FEW_LOOKUPS", few)
+    source, terms = draw_attributes()
+    planner = Planner(source, terms, compact=False)
+    expected = count_by_term(source, planner.single())
+    for plan in (planner.tabled(), planner.cheapest()):
+        for columns, table in count_by_term(source, plan).items():
+            np.testing.assert_array_equal(table, expected[columns])
+
+
 def count_by_term(source, plan):
     _, cells = count_cells(group_source(source, plan), plan, Threads(1))
     return naive.read_tables(plan.terms, cells)

@@ -16,11 +16,12 @@ TYPES = [(np.float32, 1e-3), (np.float64, 1e-6)]
 @pytest.mark.parametrize(("dtype", "error"), TYPES)
 def test_a_fit_is_as_precise_as_its_numbers(n_classes, seed, dtype, error):
     problem = draw(n_classes, seed=seed)
-    kernel = ((problem.design * problem.inverse) @ problem.design.T).astype(dtype)
-    duals, scores, shares = np.zeros((3, problem.m, len(problem.labels)), dtype)
+    kernel = ((problem.fitted * problem.inverse) @ problem.design.T).astype(dtype)
+    duals = np.zeros((problem.m, problem.rows), dtype)
+    scores, shares = np.empty((2, problem.m, len(problem.design)), dtype)
     loss = fit_rows(
-        kernel, problem.labels, problem.weights.astype(dtype), problem.used,
-        problem.offset.astype(dtype), duals, scores, shares, 1e-14, 100, np.zeros(1, np.int64),
+        kernel, problem.labels, problem.weights.astype(dtype), problem.offset.astype(dtype),
+        duals, scores, shares, 1e-14, 100, np.zeros(1, np.int64),
     )  # fmt: skip
     expected, logs = naive_fit(problem)
     assert loss == pytest.approx(expected, rel=1e-2 * error)
@@ -34,7 +35,7 @@ def test_a_system_is_solved_as_precisely_as_its_numbers(dtype, error):
     found, image = np.empty((2, *right.shape), dtype)
     solve_rows(
         problem.kernel.astype(dtype), shares.astype(dtype), problem.weights.astype(dtype),
-        problem.used, right.astype(dtype), found, image, 0.01 * error, 400,
+        right.astype(dtype), found, image, 0.01 * error, 400,
     )  # fmt: skip
     expected = np.linalg.solve(np.eye(right.size) + curvature @ spread, right.ravel())
     np.testing.assert_allclose(image.ravel(), spread @ expected, atol=error)

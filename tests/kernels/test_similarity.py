@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from deepbroad.kernels.similarity import (
     BAND,
+    blend_kernels,
     compare_rows,
     mirror,
     multiply_kernel,
@@ -155,17 +156,81 @@ def test_the_upper_half_becomes_the_mirror_of_the_lower(rows):
     np.testing.assert_array_equal(kernel, lower + np.tril(lower, -1).T)
 
 
-@pytest.mark.parametrize(("rows", "n_used", "m"), [(1, 1, 1), (7, 3, 2), (19, 19, 1), (30, 18, 4)])
-def test_products_take_the_vectors_of_used_rows_alone(rows, n_used, m):
+def draw_kernels(rows, dtype=np.float32):
+    """Return two symmetric kernels and an order of their rows."""
+    rng = np.random.default_rng(rows)
+    kernels = rng.uniform(0.0, 3.0, (2, rows, rows)).astype(dtype)
+    return (*(kernels + kernels.transpose(0, 2, 1)), rng.permutation(rows))
+
+
+def blend_all(kernels, factor, times, constant, bounds, dtype=np.float32):
+    """Return the blend of as many rows as the last bound says."""
+    kernel, other, order = kernels
+    blended = np.full((bounds[-1], len(order)), np.nan, dtype)
+    for low, high in pairwise(bounds):
+        blend_kernels(
+            kernel, dtype(factor), other, dtype(times), dtype(constant), order, low, high, blended
+        )
+    return blended
+
+
+def naive_blend(kernels, factor, times, constant, rows):
+    kernel, other, order = kernels
+    found = np.empty((rows, len(order)))
+    for i in range(rows):
+        for j, column in enumerate(order):
+            row = order[i]
+            found[i, j] = factor * kernel[row, column] + times * other[row, column] + constant
+    return found
+
+
+@given(
+    st.integers(1, 40),
+    st.data(),
+    st.tuples(*[st.sampled_from([0.0, 0.25, 1.0, 1e3])] * 2),
+    st.sampled_from([0.0, 10.0]),
+)
+def test_kernels_are_blended_for_the_first_rows_of_an_order_by_all(rows, data, factors, constant):
+    kernels, count = draw_kernels(rows), data.draw(st.integers(1, rows))
+    found = blend_all(kernels, *factors, constant, [0, count])
+    expected = naive_blend(kernels, *factors, constant, count)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [[0, 1, 30], [0, 7, 7, 19, 30]])
+def test_kernels_blended_in_ranges_change_no_bit(bounds):
+    kernels = draw_kernels(37)
+    np.testing.assert_array_equal(
+        blend_all(kernels, 0.3, 1.7, 10.0, bounds), blend_all(kernels, 0.3, 1.7, 10.0, [0, 30])
+    )
+
+
+def test_rows_of_a_blend_out_of_the_range_keep_what_they_have():
+    kernel, other, order = draw_kernels(9)
+    blended = np.full((6, 9), -7.0, np.float32)
+    one = np.float32(1.0)
+    blend_kernels(kernel, one, other, one, one, order, 2, 4, blended)
+    assert (blended[[0, 1, 4, 5]] == -7.0).all()
+    assert (blended[2:4] >= 1.0).all()
+
+
+def test_blends_in_double_precision_keep_it():
+    kernels = draw_kernels(12, np.float64)
+    found = blend_all(kernels, 0.3, 1.7, 1e-9, [0, 8], np.float64)
+    np.testing.assert_allclose(found, naive_blend(kernels, 0.3, 1.7, 1e-9, 8), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "wanted", "m"),
+    [(1, 1, 1, 1), (3, 7, 7, 2), (19, 19, 19, 1), (18, 30, 30, 4), (18, 30, 18, 3), (4, 9, 2, 1)],
+)
+def test_products_have_as_many_columns_as_there_is_room_for(rows, columns, wanted, m):
     rng = np.random.default_rng(5)
-    kernel = rng.normal(size=(rows, rows)).astype(np.float32)
-    kernel += kernel.T
-    used = np.sort(rng.permutation(rows)[:n_used])
-    vectors = np.full((m, rows), np.nan, np.float32)
-    vectors[:, used] = rng.normal(size=(m, n_used))
-    out = np.full((m, rows), np.nan, np.float32)
-    multiply_kernel(kernel, vectors, used, out)
-    expected = np.nan_to_num(vectors.astype(float)) @ kernel.astype(float)
+    kernel = rng.normal(size=(rows, columns)).astype(np.float32)
+    vectors = rng.normal(size=(m, rows)).astype(np.float32)
+    out = np.full((m, wanted), np.nan, np.float32)
+    multiply_kernel(kernel, vectors, out)
+    expected = vectors.astype(float) @ kernel[:, :wanted].astype(float)
     np.testing.assert_allclose(out, expected, **CLOSE)
 
 
@@ -178,13 +243,13 @@ def test_comparisons_and_products_in_double_precision_keep_it():
     expected = 1e6 + naive_kernel(cells, inverse)
     np.testing.assert_allclose(kernel, expected, rtol=1e-14)
     vectors, out = np.random.default_rng(6).normal(size=(2, 21)), np.empty((2, 21))
-    multiply_kernel(kernel, vectors, np.arange(21), out)
+    multiply_kernel(kernel, vectors, out)
     np.testing.assert_allclose(out, vectors @ expected, rtol=1e-12, atol=1e-7)
 
 
-def test_no_row_used_gives_products_of_0():
+def test_products_with_no_row_are_0():
     out = np.full((2, 3), np.nan, np.float32)
-    multiply_kernel(np.ones((3, 3), "f4"), np.ones((2, 3), "f4"), np.empty(0, np.int64), out)
+    multiply_kernel(np.ones((0, 3), "f4"), np.ones((2, 0), "f4"), out)
     assert not out.any()
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numba import njit
 
 from deepbroad.kernels.vector import (
@@ -79,8 +81,18 @@ def test_not_a_number_and_infinity_are_added_like_any_other():
 
 @pytest.mark.parametrize(
     ("n_scores", "width"),
-    [(1, 1), (2, 2), (3, 4), (5, 8), (9, 12), (13, 16), (16, 16), (17, 32), (32, 32), (33, 48)],
+    [(1, 1), (2, 2), (3, 4), (5, 8), (9, 12), (13, 16), (16, 16), (17, 24), (32, 32), (33, 40)],
 )
 def test_lanes_are_padded_to_a_width_that_vectors_have(n_scores, width):
     assert lane_count(n_scores) == width
-    assert len(lanes_for(width)) == min(width, 16)
+
+
+@given(st.integers(1, 300))
+def test_so_many_lanes_are_a_whole_number_of_vectors(n_scores):
+    width = lane_count(n_scores)
+    assert n_scores <= width < n_scores + 8
+    vector = len(lanes_for(width))
+    assert vector in WIDTHS
+    assert width % vector == 0
+    # One vector has them all, or the widest that divides them.
+    assert vector == (width if width <= 16 else max(w for w in (8, 16) if width % w == 0))

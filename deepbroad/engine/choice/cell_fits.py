@@ -76,9 +76,10 @@ class CellFits:
 
         def is_hopeless() -> bool:
             losses.append(HeldLosses.of(self._passes.losses, self.rows.held).mean)
-            return all(low < high for low, high in pairwise(losses[-1 - WORSE :]))
+            latest = losses[-1 - WORSE :]
+            return latest[1] > known and all(low < high for low, high in pairwise(latest))
 
-        self._newton.minimise(TOLERANCE, None if known == inf else is_hopeless)
+        self._newton.minimise(TOLERANCE, is_enough=None if known == inf else is_hopeless)
         self.point = self._at = CellPoint(self._newton.point, self._newton.strength)
         return HeldLosses.of(self._passes.losses, self.rows.held)
 

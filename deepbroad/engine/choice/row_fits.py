@@ -92,7 +92,7 @@ class RowFits:
         scores = nothing + np.array(self._offsets)[:, :, None]
         inverse = np.zeros(present.shape, np.float32)
         self.point = RowPoint(inverse, nothing, scores, nothing)
-        self._compared = inverse
+        self._compared: np.ndarray | None = None
         self.products = np.zeros(self.n_folds, np.int64)
 
     def minimise(self, strength: np.ndarray, known: float = inf) -> HeldLosses:

@@ -187,12 +187,12 @@ class Search:
 
     def _list_first(self, order: int) -> LevelledTerms:
         """Return the tables that every model has: those of the first order."""
-        tables = self.candidates.unshifted(self._tuples(order, []))
+        tables = self.candidates.unshifted(self._tuples(order, None))
         if not len(tables.terms):
             return self.candidates.first_feature()
         return self.candidates.with_shifts(tables)
 
-    def _tuples(self, order: int, kept: Sequence[tuple[int, ...]]) -> np.ndarray:
+    def _tuples(self, order: int, kept: Sequence[tuple[int, ...]] | None) -> np.ndarray:
         if self.among is not None:
             return self.among.get(order, np.empty((0, order), np.int64))
         most = self.settings.candidates

@@ -54,15 +54,22 @@ class Candidates:
         """Return how many resolutions numbers have in tables of an order."""
         return choose_levels(self._rows, order)[-1]
 
-    def tuples(self, order: int, most: int, kept: Sequence[tuple[int, ...]]) -> np.ndarray:
+    def tuples(
+        self, order: int, most: int, kept: Sequence[tuple[int, ...]] | None = None
+    ) -> np.ndarray:
         """Return tuples of features: all of an order, or extensions of those `kept` one below.
 
-        They have `most` tables at most; `kept` has the best first, whose extensions come first.
+        Beyond single features they have `most` tables at most. `kept` has the best first, whose
+        extensions come first; None are those that this lists one below.
         """
+        if order == 1:
+            return list_tuples(self.n_features, 1)
         if comb(self.n_features, order) <= most:
             found = list_tuples(self.n_features, order)
             if self._count_levels(found).sum() <= most:
                 return found
+        if kept is None:
+            kept = [tuple(own) for own in self.tuples(order - 1, most).tolist()]
         rank = {lower: place for place, lower in enumerate(kept)}
         grown: dict[tuple[int, ...], int] = {}
         for lower, place in rank.items():

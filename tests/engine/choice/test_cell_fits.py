@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from deepbroad.engine.choice import cell_fits, fold_passes, row_fits
+from deepbroad.engine import lane_passes
+from deepbroad.engine.choice import cell_fits, row_fits
 from deepbroad.engine.choice.cell_fits import CellFits
 from deepbroad.engine.choice.row_fits import RowFits
 from deepbroad.kernels.threads import Threads
@@ -30,7 +31,7 @@ def _precise(monkeypatch):
     """Fit until next to nothing is promised: the choice itself needs fewer digits."""
     monkeypatch.setattr(cell_fits, "TOLERANCE", 1e-8)
     monkeypatch.setattr(row_fits, "TOLERANCE", 1e-8)
-    monkeypatch.setattr(cell_fits, "PROBED", 1e-3)
+    monkeypatch.setattr(cell_fits, "PROBED", 1e-5)
     monkeypatch.setattr(row_fits, "PROBE_TOLERANCE", 1e-3)
 
 
@@ -173,6 +174,39 @@ def test_the_weakest_and_the_strongest_penalties_have_a_solution(scale):
     np.testing.assert_allclose(fits.losses[trained], expected.losses[trained], atol=0.01)
 
 
+# Fits that have no hope.
+
+
+def test_a_fit_that_gets_ever_worse_than_a_known_loss_ends_early():
+    whole, fits = make_fits(3), make_fits(3)
+    expected = whole.minimise(1e-4 * STRENGTH).mean
+    found = fits.minimise(1e-4 * STRENGTH, 0.1).mean
+    assert 0.1 < found < expected
+    assert fits.products < whole.products
+
+
+def test_a_fit_that_ended_early_is_a_fit_to_go_on_from():
+    fits = make_fits(3)
+    fits.minimise(1e-4 * STRENGTH, 0.0)
+    point, losses = fits.point, fits.losses.copy()
+    found = fits.minimise(STRENGTH)
+    np.testing.assert_allclose(found.each, make_fits(3).minimise(STRENGTH).each, atol=1e-3)
+    fits.point = point
+    np.testing.assert_allclose(fits.losses, losses, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("known", [0.0, 0.3, 1e9])
+def test_a_fit_that_gets_no_worse_is_the_same_whatever_is_known(known):
+    found, expected = make_fits(3).minimise(STRENGTH, known), make_fits(3).minimise(STRENGTH)
+    np.testing.assert_array_equal(found.each, expected.each)
+
+
+def test_a_fit_that_is_never_worse_than_what_is_known_goes_on_to_its_end():
+    """Held-out rows lose by every step, but less than what is known: the loss is to be compared."""
+    found = make_fits().minimise(1e-4 * STRENGTH, 1e9)
+    np.testing.assert_array_equal(found.each, make_fits().minimise(1e-4 * STRENGTH).each)
+
+
 # The evidence.
 
 
@@ -252,8 +286,8 @@ def test_fits_in_the_space_of_rows_say_the_same(n_classes):
 
 
 def test_two_threads_give_the_same_bits_as_one(monkeypatch):
-    monkeypatch.setattr(fold_passes, "WORTH_THREADS", 1)
-    monkeypatch.setattr(fold_passes, "WORTH_CELLS", 1)
+    monkeypatch.setattr(lane_passes, "WORTH_THREADS", 1)
+    monkeypatch.setattr(lane_passes, "WORTH_CELLS", 1)
 
     def run(threads):
         fits = make_fits(3, threads=threads, rows=900)

@@ -1,12 +1,23 @@
 """Which interactions earn their place."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from deepbroad.data.source import ArraySource
+from deepbroad.engine.choice import screening
 from deepbroad.engine.choice.cell_fits import CellFits
 from deepbroad.engine.choice.dealing import deal_rows
 from deepbroad.engine.choice.row_fits import RowFits
-from deepbroad.engine.choice.screening import keep, screen, split_tables
+from deepbroad.engine.choice.screening import (
+    DRAWS,
+    keep,
+    list_values,
+    measure_agreement,
+    screen,
+    split_tables,
+)
 from deepbroad.kernels.threads import Threads
 from deepbroad.model.resolutions import LevelledTerms
 from deepbroad.model.terms import Terms, list_tuples
@@ -31,6 +42,106 @@ def test_a_planted_interaction_shows_most_and_the_others_like_chance(order, kind
     assert found.all_folds[0] > 8
     assert (found.without[:, 0] > 5).all()
     assert found.all_folds[1:].max() < 5
+
+
+# Two numbers at two resolutions and a category.
+ATTRIBUTES = np.array([0, 0, 1, 1, 2])
+PAIRS = np.array([[1, 3], [0, 4], [2, 4], [0, 2], [3, 4], [1, 4]])
+
+
+def draw_levelled(n_classes=3, rows=300):
+    """Return a source of these, with shares and folds of its rows."""
+    rng = np.random.default_rng(0)
+    fine = rng.integers(0, 4, (2, rows))
+    codes = np.array([fine[0] // 2, fine[0], fine[1] // 2, fine[1], rng.integers(0, 3, rows)])
+    labels = (fine.sum(axis=0) + rng.integers(0, 2, rows)) % n_classes
+    source = ArraySource(
+        codes.astype(np.uint8), labels, n_classes, np.array([2, 4, 2, 4, 3]), attributes=ATTRIBUTES
+    )
+    return source, rng.dirichlet(np.ones(n_classes), rows), rng.integers(0, 3, rows)
+
+
+def naive_agreement(codes, residuals):
+    """Return Σ over cells of two columns of g'² - Σ e², where margins have no part in g'."""
+    sizes = codes.max(axis=1) + 1
+    sums, counts = np.zeros((*sizes, residuals.shape[1])), np.zeros((*sizes, 1))
+    np.add.at(sums, tuple(codes), residuals)
+    np.add.at(counts, tuple(codes), 1.0)
+    explained = -sums.sum(axis=(0, 1)) / counts.sum()
+    for axis in (0, 1):
+        rows = np.maximum(counts.sum(axis=axis, keepdims=True), 1.0)
+        explained = explained + sums.sum(axis=axis, keepdims=True) / rows
+    return ((sums - counts * explained) ** 2).sum() - (residuals**2).sum()
+
+
+def naive_variance(codes, variances):
+    """Return Σ over pairs of different rows of a cell of v·v'."""
+    same = (codes[:, :, None] == codes[:, None, :]).all(axis=0)
+    np.fill_diagonal(same, val=False)
+    return (same * (variances @ variances.T)).sum()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_agreement_of_tables_is_that_of_the_rows_of_each_fold(n_classes, threads):
+    source, shares, folds = draw_levelled(n_classes)
+    values = list_values(source.labels, shares, np.ones(source.n_rows), 0)
+    with Threads(threads) as pool:
+        fits = SimpleNamespace(n_folds=3, threads=pool)
+        terms = Terms(PAIRS, source.cardinalities)
+        agreement, variance = measure_agreement(source, values, folds, terms, n_classes, fits)
+    assert agreement.shape == (3, len(PAIRS), 1 + DRAWS)
+    residuals = np.eye(n_classes)[source.labels] - shares
+    for fold in range(3):
+        own = folds == fold
+        for table, pair in enumerate(PAIRS):
+            codes = source.codes[pair][:, own].astype(int)
+            expected = naive_agreement(codes, residuals[own])
+            assert agreement[fold, table, 0] == pytest.approx(expected, rel=1e-4, abs=1e-2)
+            expected = naive_variance(codes, (shares * (1.0 - shares))[own])
+            assert variance[fold, table] == pytest.approx(expected, rel=1e-4)
+
+
+class DrawnFits:
+    """What a screening asks of fits, for shares that were drawn."""
+
+    n_folds = 3
+
+    def __init__(self, threads):
+        self.source, self.shares, self.folds = draw_levelled()
+        held = (self.folds[:, None] == np.arange(3)).astype(np.float32)
+        self.rows, self.threads = SimpleNamespace(source=self.source, held=held), threads
+
+    def held_shares(self):
+        return np.arange(self.source.n_rows), self.folds, self.shares
+
+
+def screen_levelled(members=PAIRS, threads=None):
+    fits = DrawnFits(threads or Threads(1))
+    terms = Terms(members, fits.source.cardinalities)
+    return screen(fits, LevelledTerms(terms, np.ones(len(members), int), ATTRIBUTES), 0)
+
+
+def test_tables_show_the_same_whatever_their_order():
+    order = np.random.default_rng(0).permutation(len(PAIRS))
+    found, expected = screen_levelled(PAIRS[order]), screen_levelled()
+    np.testing.assert_array_equal(found.all_folds, expected.all_folds[order])
+    np.testing.assert_array_equal(found.without, expected.without[:, order])
+    np.testing.assert_array_equal(found.chance, expected.chance[:, order])
+
+
+def test_tables_show_the_same_however_few_are_looked_at_at_a_time(monkeypatch):
+    whole = screen_levelled()
+    monkeypatch.setattr(screening, "CHUNK", 1)
+    for found, expected in zip(screen_levelled(), whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_two_threads_screen_to_the_same_bits_as_one():
+    with Threads(2) as threads:
+        found = screen_levelled(threads=threads)
+    for one, two in zip(screen_levelled(), found, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_noise_is_kept_rarely():

@@ -121,6 +121,53 @@ def test_the_spaces_of_rows_and_of_cells_choose_alike(monkeypatch):
     assert by_rows.selection["loss"] == pytest.approx(by_cells.selection["loss"], rel=0.01)
 
 
+def told_by_two(rows=1500, features=14):
+    """Return features of two values: the last tells much, and more together with the one before."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (features, rows))
+    chance = 0.1 + 0.5 * codes[-1] + 0.35 * (codes[-1] ^ codes[-2])
+    return make_source(codes, rng.random(rows) < chance)
+
+
+@in_both_spaces
+def test_where_tables_are_too_many_features_that_tell_most_are_extended():
+    source = told_by_two()
+    few = replace(EFFORTS["fast"], orders=2, candidates=14)
+    assert (12, 13) in tuples_of(find(source, settings=few))
+    trial = next(t for t in find(source, settings=few).selection["trials"] if t["order"] == 2)
+    assert 0 < trial["tables"] <= 14
+
+
+@in_both_spaces
+@pytest.mark.parametrize("start", [0.5, 8.0, 500.0])
+def test_the_search_ends_at_the_same_loss_wherever_it_begins(start):
+    source = told_by_two(features=6)
+    pairs = replace(EFFORTS["fast"], orders=2)
+    expected = find(source, settings=pairs)
+    found = find(source, settings=replace(pairs, start=start))
+    assert found.selection["n"] == expected.selection["n"] == 2
+    assert found.selection["loss"] == pytest.approx(expected.selection["loss"], rel=5e-3)
+
+
+@in_both_spaces
+def test_trials_tell_the_loss_of_what_was_taken():
+    # Tables that tell little are left out at the end, which no trial tells of.
+    settings = replace(EFFORTS["fast"], orders=2, share=1.0)
+    choice = find(told_by_two(features=6), settings=settings)
+    taken = [trial for trial in choice.selection["trials"] if trial["taken"]]
+    assert [trial["order"] for trial in taken] == [1, 2]
+    assert choice.selection["loss"] == taken[-1]["loss"] < taken[0]["loss"]
+
+
+@in_both_spaces
+def test_one_order_alone_is_chosen_and_told():
+    choice = find(parity(500), exact=True)
+    trials = choice.selection["trials"]
+    assert [trial["order"] for trial in trials] == [1, 2, 3]
+    assert [trial["taken"] for trial in trials] == [False, True, False]
+    assert {len(t) for t in tuples_of(choice)} == {2}
+
+
 # Weak tables.
 
 

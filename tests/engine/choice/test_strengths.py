@@ -39,27 +39,29 @@ def list_singles(source):
 
 
 def tune(
-    source, start=1.0, known=inf, is_late=lambda: False, kind=CellFits, settings=SETTINGS, kept=()
-):
+    source, start=1.0, known=inf, is_late=lambda: False, kind=CellFits, settings=SETTINGS, kept=(),
+    weighed=False,
+):  # fmt: skip
     """Return the tuned strengths of single features, the fits, and all strengths that were fitted.
 
-    Those of the `kept` features are not scaled at first.
+    Those of the `kept` features are not scaled; all are `weighed` by the evidence if asked for.
     """
     rows, tables = deal_rows(source, 10_000, 3, 0), list_singles(source)
     count = len(tables.terms)
     fits = kind(rows, tables.terms, np.ones((count, rows.n_folds), bool), Threads(1))
     minimise, tried = fits.minimise, []
 
-    def note(strength):
+    def note(strength, known=inf):
         tried.append(strength.copy())
-        return minimise(strength)
+        return minimise(strength, known)
 
     fits.minimise = note
     draws = np.random.default_rng(0).random(rows.source.n_rows)
     scaled = np.ones(count, bool)
     scaled[list(kept)] = False
     tuning = Tuning(fits, tables, settings, draws, is_late)
-    return tuning.run(np.full(count, start), scaled, known), fits, tried
+    tuned = tuning.run(np.full(count, start), scaled, known)
+    return tuning.weigh(tuned) if weighed else tuned, fits, tried
 
 
 def told_by_one(rows=1500, seed=0, features=3):
@@ -83,15 +85,17 @@ def test_first_strengths_share_out_a_variance():
 @pytest.mark.parametrize("start", [0.1, 100.0])
 def test_features_that_tell_nothing_have_the_stronger_penalty(start, kind):
     # So many tell nothing that held-out rows show it.
-    strength = tune(told_by_one(400, features=30), start, kind=kind)[0].strength
+    source = told_by_one(400, features=30)
+    strength = tune(source, start, kind=kind, weighed=True)[0].strength
     assert strength[0] < 3.0
     assert np.median(strength[1:]) > 3 * strength[0]
 
 
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_losses_are_those_of_the_strengths_and_better_than_at_the_start(kind):
+def test_the_losses_are_those_of_the_strengths_and_better_than_at_the_start(kind, weighed):
     source = told_by_one()
-    tuned, fits, _ = tune(source, 100.0, kind=kind)
+    tuned, fits, _ = tune(source, 100.0, kind=kind, weighed=weighed)
     fits.point = tuned.point
     found = HeldLosses.of(fits.losses, fits.rows.held)
     np.testing.assert_allclose(found.each, tuned.losses.each, atol=2e-3)
@@ -103,24 +107,36 @@ def test_the_losses_are_those_of_the_strengths_and_better_than_at_the_start(kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tables_that_gain_nothing_are_not_tuned_further(kind):
+def test_tables_that_do_harm_are_given_up_after_few_fits(kind):
     source = told_by_one()
-    tuned, _, every = tune(source, kind=kind)
-    hopeless, _, few = tune(source, known=0.5 * tuned.loss, kind=kind, kept=[1])
-    assert len(few) < len(every)
-    # Those that are scaled have one factor, and the evidence is not asked for others.
+    tuned, _, every = tune(source, 100.0, kind=kind)
+    hopeless, _, few = tune(source, 100.0, known=0.5 * tuned.loss, kind=kind, kept=[1])
+    assert len(few) <= HARMFUL + 1 < len(every)
+    # Those that are scaled have one factor.
     assert hopeless.strength[0] == hopeless.strength[2]
-    assert hopeless.strength[1] == 1.0
+    assert hopeless.strength[1] == 100.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_strengths_that_are_to_be_scaled_are_scaled(kind):
-    tuned, _, tried = tune(told_by_one(), 30.0, kind=kind, settings=SURE, kept=[1])
-    assert tuned.strength[1] == 30.0
+    tuned, _, tried = tune(told_by_one(), 30.0, kind=kind, kept=[1])
     assert tuned.strength[0] == pytest.approx(tuned.strength[2])
     assert tuned.strength[0] < 30.0
-    # The last fits are of the strengths that the evidence gives: of all tables.
-    assert tried[-1][1] != 30.0
+    for strength in (tuned.strength, *tried):
+        assert strength[1] == 30.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_evidence_gives_is_never_taken_where_nothing_is_sure_enough(kind):
+    source = told_by_one(400, features=30)
+    best, _, few = tune(source, kind=kind, settings=SURE)
+    kept, fits, every = tune(source, kind=kind, settings=SURE, weighed=True)
+    assert len(every) > len(few)
+    np.testing.assert_array_equal(kept.strength, best.strength)
+    np.testing.assert_array_equal(kept.losses.each, best.losses.each)
+    fits.point = kept.point
+    found = HeldLosses.of(fits.losses, fits.rows.held)
+    np.testing.assert_allclose(found.each, kept.losses.each, atol=2e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,7 +144,7 @@ def test_strengths_stay_within_bounds(kind):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, (2, 300))
     for labels in (codes[0], rng.integers(0, 2, 300)):
-        tuned, _, tried = tune(make_source(codes, labels), kind=kind)
+        tuned, _, tried = tune(make_source(codes, labels), kind=kind, weighed=True)
         for strength in (tuned.strength, *tried):
             assert ((strength >= LEAST) & (strength <= MOST)).all()
         assert np.isfinite(tuned.loss)
@@ -143,10 +159,13 @@ class KnownLosses:
     n_folds, point = 2, None
 
     def __init__(self, loss, traces=None):
-        self.loss, self.known, self.tried = loss, traces, []
+        self.loss, self.known = loss, traces
+        self.tried, self.begun, self.told = [], [], []
 
-    def minimise(self, strength):
+    def minimise(self, strength, known=inf):
         self.tried.append(strength.copy())
+        self.begun.append(self.point)
+        self.told.append(known)
         self.point = len(self.tried)
         return HeldLosses(np.full(2, self.loss(strength[0])), np.ones(2))
 
@@ -155,12 +174,29 @@ class KnownLosses:
         return self.known or Traces(*np.ones((3, count)))
 
 
-def search(loss, known=inf, settings=SURE, is_late=lambda: False, traces=None, start=1.0):
+def search(loss, known=inf, settings=SURE, is_late=lambda: False, start=1.0):
     """Return what is tuned, and all strengths that were fitted, for three features."""
-    tables, fits = list_singles(told_by_one(20)), KnownLosses(loss, traces)
+    tables, fits = list_singles(told_by_one(20)), KnownLosses(loss)
     every = np.ones(3, bool)
     tuning = Tuning(fits, tables, settings, np.empty(0), is_late)
     return tuning.run(np.full(3, start), every, known), np.array(fits.tried)
+
+
+def list_both():
+    """Return the tables of three features and of their pairs."""
+    source = told_by_one(20)
+    made = Candidates(source.attributes, source.cardinalities, 1e3, shifted=False, searched=())
+    pairs = made.unshifted(np.array([[0, 1], [0, 2], [1, 2]]))
+    return made.join(list_singles(source), pairs)
+
+
+def weigh(loss, traces, settings=SETTINGS, is_late=lambda: False):
+    """Return fits of three features and their pairs, the best scaled one, and one weighed."""
+    fits = KnownLosses(loss, traces)
+    tuning = Tuning(fits, list_both(), settings, np.empty(0), is_late)
+    best = tuning.run(np.arange(1.0, 7.0), np.ones(6, bool), inf)
+    fits.tried, fits.begun, fits.told = [best.strength], [], []
+    return fits, best, tuning.weigh(best)
 
 
 def parabola(best, curve=0.1):
@@ -203,21 +239,102 @@ def test_a_search_that_is_late_tries_nothing_new():
     np.testing.assert_array_equal(tuned.strength, 1.0)
 
 
+@given(st.floats(-4.0, 4.0), st.sampled_from([inf, 1.01, 0.5]))
+def test_each_fit_is_told_the_least_loss_before_it(best, known):
+    fits = KnownLosses(parabola(best))
+    tables = list_singles(told_by_one(20))
+    tuning = Tuning(fits, tables, SURE, np.empty(0), lambda: False)
+    tuning.run(np.ones(3), np.ones(3, bool), known)
+    losses = [fits.loss(strength[0]) for strength in fits.tried]
+    assert fits.told[0] == inf
+    for place, told in enumerate(fits.told[1:], start=1):
+        assert told == min(losses[:place])
+
+
+def test_weaker_strengths_go_on_from_the_nearest_fit_and_stronger_ones_from_the_beginning():
+    fits = KnownLosses(parabola(-2.0))
+    tuning = Tuning(fits, list_singles(told_by_one(20)), SURE, np.empty(0), lambda: False)
+    tuning.run(np.ones(3), np.ones(3, bool), inf)
+    for place, strength in enumerate(fits.tried):
+        stronger = [k for k in range(place) if fits.tried[k][0] > strength[0]]
+        nearest = min(stronger, key=lambda k: fits.tried[k][0], default=None)
+        assert fits.begun[place] == (None if nearest is None else nearest + 1)
+
+
+# What the evidence gives.
+
+
 @given(st.integers(0, 200))
 def test_the_evidence_gives_strengths_even_where_probes_are_negative(seed):
     rng = np.random.default_rng(seed)
-    traces = Traces(rng.normal(size=3), rng.exponential(size=3), rng.exponential(size=3))
-    _, tried = search(parabola(0.0), traces=traces)
-    assert ((tried >= LEAST) & (tried <= MOST)).all()
+    traces = Traces(rng.normal(size=6), rng.exponential(size=6), rng.exponential(size=6))
+    fits, _, _ = weigh(parabola(0.0), traces)
+    assert len(fits.tried) > 2
+    for strength in fits.tried:
+        assert ((strength >= LEAST) & (strength <= MOST)).all()
+
+
+SMALLER_TO_LARGER = Traces(np.full(6, 5.0), np.full(6, 8.0), np.array([0.1, 1.0, 10.0] * 2))
 
 
 def test_the_evidence_has_stronger_penalties_for_smaller_scores():
-    traces = Traces(np.full(3, 5.0), np.full(3, 8.0), np.array([0.1, 1.0, 10.0]))
-    _, tried = search(parabola(0.0), traces=traces)
-    weighed = next(strength for strength in tried if len(set(strength)) == 3)
-    assert weighed[0] > weighed[1] > weighed[2]
-    # With as many parameters that tell so much, the ratio is nearly that of γ / ‖β‖².
-    assert 2.0 < weighed[1] / weighed[2] < 10.0
+    fits, _, _ = weigh(parabola(0.0), SMALLER_TO_LARGER)
+    for strength in fits.tried[1:]:
+        assert strength[0] > strength[1] > strength[2]
+        # With as many parameters that tell so much, the ratio is nearly that of γ / ‖β‖².
+        assert 2.0 < strength[1] / strength[2] < 10.0
+
+
+@given(st.integers(0, 200))
+def test_the_evidence_is_tried_with_variances_of_its_own_and_with_those_known_by_order(seed):
+    rng = np.random.default_rng(seed)
+    traces = Traces(*rng.uniform(1.0, 9.0, (2, 6)), rng.uniform(0.1, 30.0, 6))
+    fits, best, _ = weigh(parabola(0.0), traces)
+    own, kept = fits.tried[1:3]
+    for order in (slice(0, 3), slice(3, 6)):
+        # Tables of an order compare alike in both.
+        np.testing.assert_allclose(own[order] / own[order][0], kept[order] / kept[order][0])
+        assert (1.0 / kept[order]).sum() == pytest.approx((1.0 / best.strength[order]).sum())
+    # Both go on from the best fit.
+    assert fits.begun[:2] == [best.point, best.point]
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_the_better_of_the_two_is_taken_if_it_gains(chosen):
+    fits, best, _ = weigh(parabola(0.0), SMALLER_TO_LARGER)
+    wanted = fits.tried[1 + chosen]
+    loss = {tuple(wanted): 0.5}
+
+    class ByStrengths(KnownLosses):
+        def minimise(self, strength, known=inf):
+            super().minimise(strength, known)
+            return HeldLosses(np.full(2, loss.get(tuple(strength), 1.0)), np.ones(2))
+
+    fits = ByStrengths(None, SMALLER_TO_LARGER)
+    fits.loss = lambda strength: 1.0
+    tuning = Tuning(fits, list_both(), SETTINGS, np.empty(0), lambda: False)
+    fits.tried, fits.point = [best.strength], best.point
+    found = tuning.weigh(best)
+    np.testing.assert_array_equal(found.strength, wanted)
+    assert found.loss == 0.5
+
+
+def test_what_the_evidence_gives_is_made_weaker_but_never_stronger():
+    fits, _, found = weigh(parabola(1.0), SMALLER_TO_LARGER)
+    of_search = np.array(fits.tried[3:])
+    assert len(of_search)
+    factors = of_search / min(fits.tried[1:3], key=lambda strength: fits.loss(strength[0]))
+    assert (factors < 1.0).all()
+    np.testing.assert_allclose(factors, factors[:, :1].repeat(6, axis=1))
+    assert found.loss == min(fits.loss(strength[0]) for strength in fits.tried)
+    fits, _, _ = weigh(parabola(-6.0), SMALLER_TO_LARGER)
+    first = min(fits.tried[1:3], key=lambda strength: fits.loss(strength[0]))
+    assert all(strength[0] <= first[0] for strength in fits.tried[3:])
+
+
+def test_where_it_is_late_what_the_evidence_gives_is_not_scaled():
+    fits, _, _ = weigh(parabola(6.0), SMALLER_TO_LARGER, is_late=lambda: True)
+    assert len(fits.begun) == 2
 
 
 # Comparisons.

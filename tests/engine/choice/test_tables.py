@@ -4,8 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from deepbroad.data.pyramid import list_places
+from deepbroad.data.pyramid import Place, list_places
 from deepbroad.engine.choice.tables import SHIFTS, Candidates, features_of
 from deepbroad.model.terms import NONE
 
@@ -87,6 +89,38 @@ def test_without_shifts_tables_stay_as_they_are():
     assert columns_of(made.with_shifts(tables)) == columns_of(tables)
 
 
+def make_numbers(features, levels=8):
+    """Return candidates of numbers of many levels, which rows bear, and the places of each."""
+    places = list_places(levels)
+    sizes = [2**place.level + (place.quarters > 0) for place in places]
+    attributes = np.repeat(np.arange(features), len(places))
+    made = Candidates(attributes, np.array(sizes * features), 1e9, shifted=True, searched=SHIFTS)
+    return made, places
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_shifted_bins_have_their_cuts_among_those_of_the_finest_bins_of_the_order(order):
+    made, places = make_numbers(4)
+    found = made.with_shifts(made.unshifted(all_tuples(4, order)))
+    expected = set()
+    for features in combinations(range(4), order):
+        for at, place in enumerate(places):
+            if Place(*place).cut_level <= made.levels(order):
+                expected.add(tuple(feature * len(places) + at for feature in features))
+    assert columns_of(found) == expected
+    assert any(places[c % len(places)].quarters for row in expected for c in row)
+
+
+def test_tables_of_more_features_than_any_limit_tells_of_are_shifted_like_the_deepest():
+    made, places = make_numbers(8, levels=4)
+
+    def places_of(order):
+        found = made.with_shifts(made.unshifted(all_tuples(order, order)))
+        return {places[row[0] % len(places)] for row in columns_of(found)}
+
+    assert places_of(8) == places_of(7) == places_of(6)
+
+
 @pytest.mark.parametrize("searched", [(), (2,), SHIFTS])
 def test_shifted_copies_share_the_variance_of_the_tables_they_come_from(searched):
     made = candidates(searched=searched)
@@ -114,6 +148,39 @@ def test_where_all_tuples_are_too_many_the_best_ones_are_extended():
     assert sum({3, 7} <= set(t) for t in tuples) == 18
     assert sum({0, 1} <= set(t) for t in tuples) == 12
     assert made.tuples(3, 30, []).shape == (0, 3)
+
+
+def list_extensions(made, order, most, kept):
+    """Return extensions of the kept ones, one after the other, while tables are few enough."""
+    found = []
+    for lower in kept:
+        grown = {tuple(sorted({*lower, f})) for f in range(made.n_features) if f not in lower}
+        found += sorted(grown - set(found))
+    tables = np.cumsum([len(made.unshifted(np.array([each])).terms) for each in found])
+    return sorted(found[: np.count_nonzero(tables <= most)])
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 3]), min_size=4, max_size=7),
+    st.integers(2, 3),
+    st.integers(1, 60),
+    st.sampled_from([30.0, 1e3, 1e6]),
+    st.randoms(use_true_random=False),
+)
+def test_tuples_have_no_more_tables_than_asked_for(levels, order, most, rows, random):
+    """Levels count: a tuple of numbers is as many tables as it has resolutions."""
+    sizes = [[2**p.level + (p.quarters > 0) for p in list_places(own)] for own in levels]
+    attributes = np.repeat(np.arange(len(levels)), [len(own) for own in sizes])
+    made = Candidates(attributes, np.concatenate(sizes), rows, shifted=False, searched=())
+    every = all_tuples(len(levels), order)
+    kept = [tuple(each) for each in all_tuples(len(levels), order - 1).tolist()]
+    kept = random.sample(kept, random.randint(0, len(kept)))
+    found = made.tuples(order, most, kept)
+    if len(made.unshifted(every).terms) <= most:
+        np.testing.assert_array_equal(found, every)
+    else:
+        assert [tuple(row) for row in found.tolist()] == list_extensions(made, order, most, kept)
+        assert len(made.unshifted(found).terms) <= most
 
 
 def test_joined_and_taken_tables_keep_their_levels():
