@@ -37,7 +37,7 @@ LEAST_SHARE, MOST_SHARE = 0.05, 0.5
 # Tables up to which a look-up for each is looked at as a plan.
 MOST_SINGLE = 5_000
 # Look-ups of a pass up to which no search for groups is worth it.
-FEW_LOOKUPS = 1 << 22
+FEW_LOOKUPS = 1 << 20
 # Where building tables takes more room than they have, groups of so many times fewer joint values
 # are tried, down to the least; up to so many items of room are never too much.
 SMALLER, LEAST_GROUP, SMALL_ROOM = 4, 4, 1 << 20

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from deepbroad import AnJEClassifier, DBLClassifier, LRClassifier
+from deepbroad.engine import planning
 from tests.estimators.tables import MODELS, categorical_table, mixed_table
 
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
@@ -59,7 +60,8 @@ def test_tables_are_named_by_attributes_values_and_classes():
     assert "6 tables over 4 attributes" in repr(model.tables_)
 
 
-def test_names_keep_the_order_of_the_table_whatever_columns_are_fused():
+def test_names_keep_the_order_of_the_table_whatever_columns_are_fused(monkeypatch):
+    monkeypatch.setattr(planning, "FEW_LOOKUPS", 0)  # so that a plan is searched for
     X, y = categorical_table(3000, a=12)
     X["c11"] = X["c10"] = X["c0"]  # joined into one group, since one tells the others
     model = AnJEClassifier(n=2).fit(X, y)

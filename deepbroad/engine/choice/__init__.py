@@ -6,7 +6,7 @@ what was tried. Validation folds set the depth and the overall scale of the stre
 their place by the residuals of rows that were not fitted.
 """
 
-from deepbroad.engine.choice.search import Choice, choose
+from deepbroad.engine.choice.choosing import Choice, choose
 from deepbroad.engine.choice.settings import EFFORTS, Settings
 
 __all__ = ["EFFORTS", "Choice", "Settings", "choose"]
