@@ -27,8 +27,7 @@ FREE_CUTS = 5
 # copy would have as many cells as they have values, few of them with rows enough to tell shifts
 # apart.
 MAX_SHIFTED_VALUES = 1 << MAX_LEVELS[1]
-# In more rows than these all tuples come unshifted: fine bins have rows enough there, and copies
-# would leave less time to find strengths (covertype, sba-loans).
+# In more rows than these all tuples come unshifted: fine bins have rows enough there.
 MAX_SHIFTED_ROWS = 100_000
 
 

@@ -30,6 +30,8 @@ class Settings:
         Factor between two scales of the strengths that validation compares.
     start : float
         Variance of the scores that single features begin with.
+    rounds : int
+        How often the evidence gives strengths, each time after a fit with the last ones.
     gain : float
         Share by which the validation loss must fall for a search to go on.
     certainty : float
@@ -48,6 +50,7 @@ class Settings:
     unscreened: float = 2e6
     step: float = 4.0
     start: float = 32.0
+    rounds: int = 1
     gain: float = 1e-3
     certainty: float = 1.0
     share: float = 0.99
@@ -57,6 +60,6 @@ EFFORTS = {
     "fast": Settings(),
     "thorough": replace(
         Settings(), rows=64_000, folds=10, orders=4, kept=400, candidates=10_000, unscreened=8e6,
-        step=2.0,
+        step=2.0, rounds=5,
     ),
 }  # fmt: skip

@@ -99,20 +99,26 @@ class Tuning:
         """Return the best fit with strengths that the evidence gives, if it is better than one.
 
         The evidence knows how tables of an order compare. How much the order as a whole varies it
-        knows where rows are many, and overrates or underrates where they are few, or separable: so
-        the variance that was found before is tried too.
+        knows where rows are many, and misjudges where they are few, or separable: so the variance
+        that was found before is tried too.
         """
-        self._fits.point = best.point
-        weighed = self._weigh()
-        tried = []
-        for strength in (weighed, self._keep_variances(weighed, best.strength)):
+        for _ in range(self._settings.rounds):
             self._fits.point = best.point
-            tried.append(self._fit(strength))
-        found = min(tried, key=lambda fit: fit.loss)
-        # Where classes are nearly separable the evidence finds penalties that are too strong; never
-        # much too weak ones.
-        found = self._scale(found, np.ones(len(weighed), bool), inf, ways=(1,))
-        return found if is_better(found.losses, best.losses, self._settings) else best
+            weighed = self._weigh()
+            tried = []
+            for strength in (weighed, self._keep_variances(weighed, best.strength)):
+                self._fits.point = best.point
+                tried.append(self._fit(strength))
+            found = min(tried, key=lambda fit: fit.loss)
+            # Where classes are nearly separable the evidence finds penalties that are too strong;
+            # never much too weak ones.
+            found = self._scale(found, np.ones(len(weighed), bool), inf, ways=(1,))
+            if not is_better(found.losses, best.losses, self._settings):
+                break
+            best = found
+            if self._is_late():
+                break
+        return best
 
     def _fit(self, strength: np.ndarray, known: float = inf) -> Tuned:
         strength = np.clip(strength, LEAST, MOST)
