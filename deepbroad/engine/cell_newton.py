@@ -67,6 +67,11 @@ class CellNewton:
         self.passes.score(point, self._scores)
         self.refresh()
 
+    @property
+    def row_scores(self) -> np.ndarray:
+        """The scores of rows where fits are, (n, n_lanes)."""
+        return self._scores[:, : self.passes.n_lanes]
+
     def refresh(self) -> None:
         """Let shares, losses and values of the passes be those of the point."""
         self.passes.lose(self._scores)

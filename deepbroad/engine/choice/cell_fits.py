@@ -9,7 +9,7 @@ import numpy as np
 
 from deepbroad.engine.cell_newton import CellNewton
 from deepbroad.engine.choice.dealing import DealtRows
-from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
+from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals, find_margins
 from deepbroad.engine.lane_passes import FLOAT, Vector
 from deepbroad.engine.planning import Planner, group_part
 from deepbroad.kernels.threads import Threads
@@ -55,6 +55,7 @@ class CellFits:
         grouped = group_part(rows.source, plan, threads)
         self._newton = CellNewton(grouped, plan, rows.trained, threads)
         self._passes = self._newton.passes
+        self._labels = self._passes.labels.astype(np.int64)
         self.terms, self.n_lanes = self._passes.terms, self._passes.n_lanes
         strength = self._spread_strength(np.ones(len(terms)))
         self.point = self._at = CellPoint(self._newton.point, strength)
@@ -75,13 +76,20 @@ class CellFits:
         losses = [known] * WORSE
 
         def is_hopeless() -> bool:
-            losses.append(HeldLosses.of(self._passes.losses, self.rows.held).mean)
+            losses.append(self._held_losses().mean)
             latest = losses[-1 - WORSE :]
             return latest[1] > known and all(low < high for low, high in pairwise(latest))
 
         self._newton.minimise(TOLERANCE, is_enough=None if known == inf else is_hopeless)
         self.point = self._at = CellPoint(self._newton.point, self._newton.strength)
-        return HeldLosses.of(self._passes.losses, self.rows.held)
+        return self._held_losses()
+
+    def _held_losses(self) -> HeldLosses:
+        """Return the losses of held-out rows where fits are."""
+        scores = self._newton.row_scores.reshape(len(self._labels), self.n_folds, -1)
+        return HeldLosses.of(
+            self._passes.losses, self.rows.held, find_margins(scores, self._labels)
+        )
 
     def _leave_out_absent(self) -> None:
         """Let a point score nothing by tables that folds do not have."""

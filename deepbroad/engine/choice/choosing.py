@@ -84,7 +84,7 @@ def choose(
         candidates.take(model.tables, chosen), model.tuned.strength[chosen]
     )
     members, strength = tables.terms.members, strength * rows.unit
-    loss, by_counts = model.tuned.loss, False
+    loss, by_counts = model.tuned.losses.plain, False
     if counts and depth is None and among is None and not search.is_late():
         counted = list_counted(source, rows.source.n_rows)
         if counted is not None and search.prefers_counts(model, counted, smoothing):

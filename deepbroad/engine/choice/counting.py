@@ -72,4 +72,5 @@ def held_losses_by_counts(
     relative = score_source(judged, scores, np.ones(len(held), bool), threads).astype(np.float64)
     every = np.column_stack([np.zeros(len(held)), relative])
     own = every[np.arange(len(held)), judged.labels]
-    return HeldLosses(logsumexp(every, axis=1) - own, rows.held[held, 0].astype(np.float64))
+    losses = logsumexp(every, axis=1) - own
+    return HeldLosses.of(losses[:, None], rows.held[held, :1])

@@ -31,26 +31,43 @@ class Traces(NamedTuple):
 class HeldLosses(NamedTuple):
     """Log losses of the rows that are held out, by models that were not fitted to them.
 
+    Where N rows are held out and none contradicts a model, one row more may do so all the same:
+    with the probability ε = ½ / (N + 1), by Jeffreys' prior. Models are compared by losses that
+    allow for that, each row's label being another one with this probability. Else the model whose
+    penalties are weakest would always be the best of those that make no mistake.
+
     Attributes
     ----------
     each : ndarray of shape (n_held,)
+        Losses that allow for doubt.
     weights : ndarray of shape (n_held,)
+    plain : float
+        The mean loss without doubt.
     """
 
     each: np.ndarray
     weights: np.ndarray
+    plain: float
 
     @classmethod
-    def of(cls, losses: np.ndarray, held: np.ndarray) -> "HeldLosses":
-        """Take losses (n, K) of rows by their weights (n, K) among those that a fold holds out."""
+    def of(
+        cls, losses: np.ndarray, held: np.ndarray, margins: np.ndarray | float = 0.0
+    ) -> "HeldLosses":
+        """Take losses (n, K) of rows by their weights (n, K) among those that a fold holds out.
+
+        `margins` (n, K) are the scores of their labels less the mean of the others.
+        """
         shares = held.astype(np.float64)
         weights = shares.sum(axis=1)
         kept = weights > 0
-        return cls((losses * shares).sum(axis=1)[kept] / weights[kept], weights[kept])
+        doubt = 0.5 / (weights.sum() + 1.0)
+        each = ((losses + doubt * margins) * shares).sum(axis=1)[kept] / weights[kept]
+        plain = float((losses * shares).sum() / weights.sum())
+        return cls(each, weights[kept], plain)
 
     @property
     def mean(self) -> float:
-        """The mean by weight."""
+        """The mean by weight, with doubt."""
         # Not by matrix products: libraries sum these differently with more threads.
         return float((self.weights * self.each).sum() / self.weights.sum())
 
@@ -107,6 +124,18 @@ class Fits(Protocol):
         so that b·(H + Λ)⁻¹b, summed over the cells of a table, has its effective number of
         parameters as its mean.
         """
+
+
+def find_margins(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the score of each row's label less the mean of the others, (n, K).
+
+    `scores` (n, K, C - 1) are relative to the first class.
+    """
+    n_others = scores.shape[2]
+    rows, is_first = np.arange(len(labels)), (labels == 0)[:, None]
+    own = np.where(is_first, 0.0, scores[rows, :, np.maximum(labels, 1) - 1])
+    found: np.ndarray = own - (scores.sum(axis=2, dtype=np.float64) - own) / n_others
+    return found
 
 
 def draw_residuals(shares: np.ndarray, draws: np.ndarray) -> np.ndarray:

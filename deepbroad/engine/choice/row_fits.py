@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from deepbroad.engine.choice.dealing import DealtRows
-from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals
+from deepbroad.engine.choice.fits import HeldLosses, Traces, draw_residuals, find_margins
 from deepbroad.engine.row_newton import CLASS_VARIANCE, find_offsets
 from deepbroad.kernels.newton import fit_rows, solve_rows
 from deepbroad.kernels.similarity import (
@@ -103,7 +103,8 @@ class RowFits:
         point = RowPoint(inverse, *(np.zeros(shape, np.float32) for _ in range(3)))
         self.threads.run([partial(self._fit_fold, k, point) for k in range(self.n_folds)])
         self.point = point
-        return HeldLosses.of(self.losses, self.rows.held)
+        margins = find_margins(self.point.scores.transpose(2, 0, 1), self._labels)
+        return HeldLosses.of(self.losses, self.rows.held, margins)
 
     def _fit_fold(self, k: int, into: RowPoint) -> None:
         """Fit one fold from the duals of the point."""

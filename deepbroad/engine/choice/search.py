@@ -113,7 +113,7 @@ class Search:
         for order in range(first + 1, self.depth + 1):
             if self.is_late():
                 break
-            self._report(order, first, best.tuned.loss)
+            self._report(order, first, best.tuned.losses.plain)
             found, kept = self._deepen(best, order, kept)
             if found is None:
                 continue
@@ -133,7 +133,7 @@ class Search:
             return best
         tuning = Tuning(best.fits, best.tables, self.settings, self._draws, self.is_late)
         tuned = tuning.weigh(best.tuned)
-        best.trial["loss"] = tuned.loss
+        best.trial["loss"] = tuned.losses.plain
         return replace(best, tuned=tuned)
 
     def _rank_features(self, best: Model) -> Sequence[tuple[int, ...]]:
@@ -249,7 +249,7 @@ class Search:
         scaled = tables.terms.orders == order
         tuning = Tuning(fits, tables, self.settings, self._draws, self.is_late)
         tuned = tuning.run(strength, scaled, inf if lower is None else lower.tuned.loss)
-        trial = self._note(order, len(new.terms), tuned.loss)
+        trial = self._note(order, len(new.terms), tuned.losses.plain)
         return Model(tables, present, final, fits, tuned, trial)
 
     def _begin(self, lower: Model | None) -> float:
