@@ -85,9 +85,13 @@ def choose(
     )
     members, strength = tables.terms.members, strength * rows.unit
     loss, by_counts = model.tuned.losses.plain, False
-    if counts and depth is None and among is None and not search.is_late():
+    if counts and depth is None and among is None:
         counted = list_counted(source, rows.source.n_rows)
-        if counted is not None and search.prefers_counts(model, counted, smoothing):
+        if (
+            counted is not None
+            and not search.is_late()
+            and search.prefers_counts(model, counted, smoothing)
+        ):
             members, by_counts = counted.terms.members, True
             strength, loss = first_strengths(counted, 1.0), search.trials[-1]["loss"]
     orders = np.count_nonzero(members != NONE, axis=1)

@@ -43,6 +43,8 @@ class DealtRows(NamedTuple):
         The weight of all rows that these were drawn from.
     unit : float
         What weights were divided by: 1 where they count rows, else their mean.
+    counts_rows : bool
+        Whether weights do.
     """
 
     source: ArraySource
@@ -50,6 +52,7 @@ class DealtRows(NamedTuple):
     trained: np.ndarray
     total: float
     unit: float
+    counts_rows: bool
 
     @property
     def n_folds(self) -> int:
@@ -94,7 +97,7 @@ def deal_rows(source: Source, count: int, most_folds: int, seed: int) -> DealtRo
     trained = (drawn[:, None] - held).astype(np.float32)
     is_all = isinstance(source, ArraySource) and source.resident
     whole = float(weights.sum()) if is_all else float(source.n_weighted)
-    return DealtRows(plain, held.astype(np.float32), trained, whole, unit)
+    return DealtRows(plain, held.astype(np.float32), trained, whole, unit, is_whole)
 
 
 def limit_rows(source: Source, count: int) -> int:

@@ -49,7 +49,7 @@ def screen(fits: Fits, tables: LevelledTerms, seed: int) -> Screening:
     rows, folds, shares = fits.held_shares()
     source = fits.rows.source.take(rows)
     weights = fits.rows.held[rows, folds].astype(np.float64)
-    values = list_values(source.labels, shares, weights, seed)
+    values = list_values(source.labels, shares, weights, seed, counts=fits.rows.counts_rows)
     n_classes, sets = shares.shape[1], 1 + DRAWS
     count = len(tables.terms)
     agreement = np.zeros((fits.n_folds, count, sets))
@@ -75,9 +75,12 @@ def screen(fits: Fits, tables: LevelledTerms, seed: int) -> Screening:
 
 
 def list_values(
-    labels: np.ndarray, shares: np.ndarray, weights: np.ndarray, seed: int
+    labels: np.ndarray, shares: np.ndarray, weights: np.ndarray, seed: int, *, counts: bool = True
 ) -> np.ndarray:
-    """Return what is summed up for each row, padded, as `deepbroad.kernels.screening` has it."""
+    """Return what is summed up for each row, padded, as `deepbroad.kernels.screening` has it.
+
+    `counts` tells whether weights count rows: then a row agrees with its own copies.
+    """
     n_rows, n_classes = shares.shape
     random, below = np.random.default_rng(seed), np.cumsum(shares, axis=1)
     sets = [np.asarray(labels, np.int64)]
@@ -88,15 +91,16 @@ def list_values(
     residuals: np.ndarray = np.repeat(np.negative(shares)[:, None, :], len(sets), axis=1)
     for place, chosen in enumerate(sets):
         residuals[np.arange(n_rows), place, chosen] += 1.0
-    squares = (residuals**2).sum(axis=2) * weights[:, None]
     # A row of weight 3 is three rows: its residuals count three times, drawn ones independently.
+    copies, squared = (weights, weights) if counts else (np.ones_like(weights), weights**2)
+    squares = (residuals**2).sum(axis=2) * squared[:, None]
     residuals[:, 0] *= weights[:, None]
-    residuals[:, 1:] *= np.sqrt(weights)[:, None, None]
-    variances = shares * (1.0 - shares) * weights[:, None]
+    residuals[:, 1:] *= np.sqrt(squared)[:, None, None]
+    variances = shares * (1.0 - shares) * squared[:, None]
     # Those of the first class follow: all classes add up to 0.
     parts = [
         residuals[:, :, 1:].reshape(n_rows, -1), weights[:, None], variances, squares,
-        (variances**2).sum(axis=1)[:, None] / weights[:, None],
+        (variances**2).sum(axis=1)[:, None] / copies[:, None],
     ]  # fmt: skip
     found = np.concatenate(parts, axis=1)
     padded = np.zeros((n_rows, lane_count(found.shape[1])), np.float32)

@@ -151,15 +151,20 @@ class Search:
 
     def run_exact(self) -> Model:
         """Return the best model of tables of one order alone, whichever order that is."""
-        deepest, found = self.depth, []
+        deepest, best = self.depth, None
         for depth in range(1, deepest + 1):
+            if best is not None and self.is_late():
+                break
             self.depth = depth
-            found.append(self.run())
-        best = found[0]
-        for model in found[1:]:
-            best = model if self._is_better(model, best) else best
-        for model in found:
-            model.trial["taken"] = model is best
+            found = self.run()
+            found.trial["taken"] = best is None or self._is_better(found, best)
+            if best is None or found.trial["taken"]:
+                if best is not None:
+                    best.trial["taken"] = False
+                best = found
+            # The folds of what is not the best are not to lie beside the next ones.
+            del found
+        assert best is not None, "there is a feature"
         return best
 
     def _list_first(self, order: int) -> LevelledTerms:
@@ -295,7 +300,7 @@ class Search:
         return taken
 
     def _prune(self, best: Model) -> Model:
-        """Return the model without its weakest tables if held-out rows lose nothing by it.
+        """Return the model without its weakest tables if held-out rows lose next to nothing.
 
         Each fold leaves out what is weak in its own model, which has not seen its held-out rows.
         """
@@ -308,11 +313,12 @@ class Search:
             # A depth that was asked for stays, however little it tells.
             is_asked = best.tables.terms.orders == self.depth
             present, final = present | is_asked[:, None], final | is_asked
-        if self.is_late() or final[best.final].all():
+        if final[best.final].all() or self.is_late():
             return best
         fits.present = best.present & present
         losses = fits.minimise(tuned.strength)
         if losses.mean > tuned.loss * (1.0 + self.settings.gain):
+            fits.present, fits.point = best.present, tuned.point
             return best
         tuned = Tuned(tuned.strength, losses, fits.point)
         return Model(best.tables, fits.present, best.final & final, fits, tuned, best.trial)

@@ -18,7 +18,7 @@ LEAST, MOST = 1e-4, 1e6
 BORROWED = 4.0
 # The share of a table's parameters that are effective at least: probes may be negative.
 LEAST_SHARE = 0.05
-# So many fits worse than without the new tables end the search for their strength.
+# After the first, so many fits that are worse than without the new tables end the search.
 HARMFUL = 2
 
 
@@ -37,7 +37,7 @@ class Tuned:
 
 
 def is_better(found: HeldLosses, best: HeldLosses, settings: Settings) -> bool:
-    """Tell whether held-out rows gain more than chance would give: the rule of every comparison."""
+    """Tell whether held-out rows gain more than chance would give: so a richer model is taken."""
     gain, error = found.gain_over(best)
     return gain > max(settings.certainty * error, settings.gain * best.mean)
 
@@ -96,15 +96,17 @@ class Tuning:
         return self._scale(self._fit(strength), scaled, known)
 
     def weigh(self, best: Tuned) -> Tuned:
-        """Return the best fit with strengths that the evidence gives, if it is better than one.
+        """Return a fit with strengths that the evidence gives if it is better than the `best`.
 
         The evidence knows how tables of an order compare. How much the order as a whole varies it
         knows where rows are many, and misjudges where they are few, or separable: so the variance
         that was found before is tried too.
         """
-        for _ in range(self._settings.rounds):
+        for done in range(self._settings.rounds):
+            if done and self._is_late():
+                break
             self._fits.point = best.point
-            weighed = self._weigh()
+            weighed = self._weigh(best.strength)
             tried = []
             for strength in (weighed, self._keep_variances(weighed, best.strength)):
                 self._fits.point = best.point
@@ -116,8 +118,6 @@ class Tuning:
             if not is_better(found.losses, best.losses, self._settings):
                 break
             best = found
-            if self._is_late():
-                break
         return best
 
     def _fit(self, strength: np.ndarray, known: float = inf) -> Tuned:
@@ -148,8 +148,9 @@ class Tuning:
         # Where some strengths do harm, weaker ones do more, and ever stronger ones do nothing.
         for way in ways if tried[best].loss < known else (-1,):
             gain = inf
-            while gain >= self._settings.gain * tried[best].loss and not self._is_late():
-                if tried[best].loss > known and len(tried) > HARMFUL:
+            while gain >= self._settings.gain * tried[best].loss:
+                is_harmful = tried[best].loss > known and len(tried) > HARMFUL
+                if is_harmful or self._is_late():
                     break
                 gain = tried[best].loss - fit_at(best + way).loss
                 if gain > 0.0:
@@ -167,23 +168,29 @@ class Tuning:
 
     def _keep_variances(self, strength: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return strengths whose tables have, by order, the variance of those with known ones."""
-        found, before = (np.bincount(self._orders, 1.0 / each) for each in (strength, known))
-        return strength * (found / np.maximum(before, 1.0 / MOST))[self._orders]
+        is_fitted = self._fits.present.any(axis=1)
+        found, before = (
+            np.bincount(self._orders, np.where(is_fitted, 1.0 / each, 0.0))
+            for each in (strength, known)
+        )
+        factors = np.divide(found, before, out=np.ones_like(found), where=before > 0)
+        return strength * np.where(is_fitted, factors[self._orders], 1.0)
 
-    def _weigh(self) -> np.ndarray:
+    def _weigh(self, strength: np.ndarray) -> np.ndarray:
         """Return the strengths that the evidence gives: λ = γ / ‖β‖² for each table.
 
         A Gamma prior whose mean is the strength of the table's group, by order and level, holds for
-        tables that show little.
+        tables that show little. Tables that no fold has keep their strength.
         """
         effective, diagonal, squares = self._fits.traces(self._draws)
         group, count = self._group, int(self._group.max()) + 1
         whole = [np.bincount(group, each, count) for each in (effective, diagonal, squares)]
         share = np.clip(whole[0] / np.maximum(whole[1], 1e-12), LEAST_SHARE, 1.0)
-        known = diagonal * self._fits.n_folds
+        n_folds = self._fits.present.sum(axis=1)
+        known = diagonal * n_folds
         trust = known / (known + BORROWED)
         expected = share[group] * diagonal
         shown = trust * effective + (1.0 - trust) * expected
         shown = np.maximum(shown, LEAST_SHARE * expected)
-        typical = (share * whole[1] / np.maximum(whole[2], 1e-12))[group]
-        return (shown + 1.0) / (squares + 1.0 / typical)
+        typical = np.maximum(share * whole[1] / np.maximum(whole[2], 1e-12), LEAST)[group]
+        return np.where(n_folds > 0, (shown + 1.0) / (squares + 1.0 / typical), strength)
