@@ -133,7 +133,7 @@ def key_rows(rows: ArraySource, seed: int) -> np.ndarray:
     hashes = np.empty(rows.n_rows, np.uint64)
     hash_rows(rows.codes, rows.labels, hashes)
     # The finaliser of splitmix64: neighbouring seeds give keys that have nothing in common.
-    x = hashes + np.uint64(seed * 0x9E3779B97F4A7C15 % (1 << 64))
+    x = hashes + np.uint64(int(seed) * 0x9E3779B97F4A7C15 % (1 << 64))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((x ^ (x >> np.uint64(31))) >> np.uint64(11)) / float(1 << 53)

@@ -12,7 +12,7 @@ class Settings:
     rows : int
         Rows that the choice looks at, all folds together.
     folds : int
-        Folds at most; tables with more rows have fewer, so that all folds train on about as many.
+        Folds at most; more rows are dealt into fewer, two at least.
     orders : int
         The deepest interactions that are tried where no depth is given.
     shifted : bool
@@ -20,10 +20,10 @@ class Settings:
     false_share : float
         Share of the interactions kept by a screening that may be there by chance.
     kept : int
-        Interactions of one order at most.
+        Tables of interactions of one order at most, not counting their shifted copies.
     candidates : int
-        Tables of one order that are screened at most; beyond, only extensions of the interactions
-        that were kept one order below.
+        Tables of one order that are screened at most, not counting shifted copies; beyond, only
+        extensions of the interactions that were kept one order below.
     unscreened : float
         Look-ups of a pass over all candidates of an order up to which they need no screening.
     step : float
@@ -59,7 +59,7 @@ class Settings:
 EFFORTS = {
     "fast": Settings(),
     "thorough": replace(
-        Settings(), rows=64_000, folds=10, orders=4, kept=400, candidates=10_000, unscreened=8e6,
-        step=2.0, rounds=5,
+        Settings(), rows=64_000, folds=10, orders=4, candidates=10_000, unscreened=8e6, step=2.0,
+        rounds=5,
     ),
 }  # fmt: skip
