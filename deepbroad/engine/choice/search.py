@@ -321,6 +321,7 @@ class Search:
             fits.present, fits.point = best.present, tuned.point
             return best
         tuned = Tuned(tuned.strength, losses, fits.point)
+        best.trial["loss"] = losses.plain
         return Model(best.tables, fits.present, best.final & final, fits, tuned, best.trial)
 
 

@@ -158,10 +158,10 @@ class Tuning:
             if best:
                 break
         around = [tried.get(best + k) for k in (-1, 0, 1)]
-        if None in around or self._is_late():
+        if None in around:
             return tried[best]
         vertex, gain = find_vertex(*[fit.loss for fit in around if fit])
-        if gain < self._settings.gain * tried[best].loss:
+        if gain < self._settings.gain * tried[best].loss or self._is_late():
             return tried[best]
         found = fit_at(best + vertex)
         return min(found, tried[best], key=lambda fit: fit.loss)

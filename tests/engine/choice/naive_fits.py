@@ -82,6 +82,29 @@ def naive_losses(fits, strength, class_variance):
     return np.column_stack([-own[rows, labels] for own in logs])
 
 
+def naive_held_losses(fits, strength, class_variance):
+    """Return losses of held-out rows whose label is another one with probability ½ / (N + 1)."""
+    held, labels = fits.rows.held.astype(float), fits.rows.source.labels
+    doubt = 0.5 / (held.sum() + 1.0)
+    logs = np.stack([naive_fit(fits, k, strength, class_variance)[0] for k in range(fits.n_folds)])
+    found = []
+    for row in np.flatnonzero(held.any(axis=1)):
+        own = -logs[:, row, labels[row]]
+        others = -np.delete(logs[:, row], labels[row], axis=1).mean(axis=1)
+        found.append(np.average((1.0 - doubt) * own + doubt * others, weights=held[row]))
+    return np.array(found)
+
+
+def margins_by_shares(fits):
+    """Return log odds of the labels of held-out rows against the mean of the others, (n, K)."""
+    rows, folds, shares = fits.held_shares()
+    margins = np.zeros(fits.rows.held.shape)
+    for row, fold, p in zip(rows, folds, np.log(shares), strict=True):
+        label = fits.rows.source.labels[row]
+        margins[row, fold] = p[label] - np.delete(p, label).mean()
+    return margins
+
+
 def naive_shares(fits, strength, class_variance):
     """Return the probabilities of the model of each fold, (K, n, C)."""
     found = [naive_fit(fits, k, strength, class_variance)[0] for k in range(fits.n_folds)]

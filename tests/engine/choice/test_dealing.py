@@ -78,6 +78,8 @@ def test_fractional_weights_have_the_mean_1_and_stay_whole_in_a_fold():
     dealt = deal_rows(source, 1000, 5, 0)
     assert np.count_nonzero(dealt.held, axis=1).max() == 1
     assert dealt.held.sum() == pytest.approx(50, rel=1e-5)
+    assert not dealt.counts_rows
+    assert deal_rows(noise(50), 1000, 5, 0).counts_rows
 
 
 def test_fractional_weights_whose_mean_is_1_count_no_rows():

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import sem
 
 from deepbroad.data.source import ArraySource
 from deepbroad.engine.choice import screening
@@ -74,11 +75,11 @@ def naive_agreement(codes, residuals):
     return ((sums - counts * explained) ** 2).sum() - (residuals**2).sum()
 
 
-def naive_variance(codes, variances):
+def naive_pairs(codes, values):
     """Return Σ over pairs of different rows of a cell of v·v'."""
     same = (codes[:, :, None] == codes[:, None, :]).all(axis=0)
     np.fill_diagonal(same, val=False)
-    return (same * (variances @ variances.T)).sum()
+    return (same * (values @ values.T)).sum()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -98,8 +99,56 @@ def test_agreement_of_tables_is_that_of_the_rows_of_each_fold(n_classes, threads
             codes = source.codes[pair][:, own].astype(int)
             expected = naive_agreement(codes, residuals[own])
             assert agreement[fold, table, 0] == pytest.approx(expected, rel=1e-4, abs=1e-2)
-            expected = naive_variance(codes, (shares * (1.0 - shares))[own])
+            expected = naive_pairs(codes, (shares * (1.0 - shares))[own])
             assert variance[fold, table] == pytest.approx(expected, rel=1e-4)
+
+
+def measure_singles(source, values, folds):
+    """Return the agreement of single columns, which have no margins to explain them."""
+    fits = SimpleNamespace(n_folds=3, threads=Threads(1))
+    terms = Terms.of_order(1, source.cardinalities)
+    return measure_agreement(source, values, folds, terms, source.n_classes, fits)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("counts", [True, False])
+def test_rows_agree_with_other_rows_and_with_their_copies_where_weights_count_them(
+    counts, n_classes
+):
+    source, shares, folds = draw_levelled(n_classes)
+    rng, n_rows = np.random.default_rng(1), source.n_rows
+    weights = rng.integers(1, 4, n_rows) if counts else rng.uniform(0.1, 3.0, n_rows)
+    values = list_values(source.labels, shares, weights.astype(float), 0, counts=counts)
+    agreement, variance = measure_singles(source, values, folds)
+    rows = np.repeat(np.arange(n_rows), weights) if counts else np.arange(n_rows)
+    each = np.ones((len(rows), 1)) if counts else weights[:, None]
+    residuals = each * (np.eye(n_classes)[source.labels] - shares)[rows]
+    variances = each**2 * (shares * (1.0 - shares))[rows]
+    for fold, column in np.ndindex(3, len(source.codes)):
+        own = folds[rows] == fold
+        codes = source.codes[[column]][:, rows[own]].astype(int)
+        expected = naive_pairs(codes, residuals[own])
+        assert agreement[fold, column, 0] == pytest.approx(expected, rel=1e-4, abs=1e-2)
+        expected = naive_pairs(codes, variances[own])
+        assert variance[fold, column] == pytest.approx(expected, rel=1e-4)
+
+
+def test_labels_that_are_independent_agree_by_nothing_in_the_mean_whatever_the_weights():
+    source, shares, folds = draw_levelled()
+    rng = np.random.default_rng(2)
+    weights = rng.uniform(0.1, 6.0, source.n_rows)
+    same = folds[:, None] == folds
+    np.fill_diagonal(same, val=False)
+    found, naive = [], []
+    for seed in range(150):
+        labels = np.array([rng.choice(3, p=p) for p in shares])
+        values = list_values(labels, shares, weights, seed, counts=False)
+        found.append(measure_singles(source, values, folds)[0].sum(axis=0))
+        residuals = weights[:, None] * (np.eye(3)[labels] - shares)
+        alike = same & (source.codes[0][:, None] == source.codes[0])
+        naive.append((alike * (residuals @ residuals.T)).sum())
+    np.testing.assert_allclose(np.array(found)[:, 0, 0], naive, rtol=1e-3, atol=0.1)
+    assert (np.abs(np.mean(found, axis=0)) < 4.0 * sem(found, axis=0)).all()
 
 
 class DrawnFits:
@@ -110,7 +159,8 @@ class DrawnFits:
     def __init__(self, threads):
         self.source, self.shares, self.folds = draw_levelled()
         held = (self.folds[:, None] == np.arange(3)).astype(np.float32)
-        self.rows, self.threads = SimpleNamespace(source=self.source, held=held), threads
+        self.rows = SimpleNamespace(source=self.source, held=held, counts_rows=True)
+        self.threads = threads
 
     def held_shares(self):
         return np.arange(self.source.n_rows), self.folds, self.shares

@@ -1,6 +1,7 @@
 """What the choice finds in tables whose rule is known."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepbroad.engine.choice import EFFORTS, choose, search
-from deepbroad.engine.choice.search import select_strong
+from deepbroad.engine.choice.dealing import deal_rows
+from deepbroad.engine.choice.fits import HeldLosses
+from deepbroad.engine.choice.search import Search, select_strong
 from deepbroad.kernels.threads import Threads
+from tests.engine.choice.naive_fits import margins_by_shares
 from tests.engine.choice.tables_for_tests import make_source, noise, parity
 
 
@@ -168,6 +172,36 @@ def test_one_order_alone_is_chosen_and_told():
     assert {len(t) for t in tuples_of(choice)} == {2}
 
 
+@in_both_spaces
+def test_one_order_alone_is_chosen_of_those_that_were_tried_in_time():
+    choice = find(parity(500), exact=True, time_limit=1e-9)
+    assert [(trial["order"], trial["taken"]) for trial in choice.selection["trials"]] == [(1, True)]
+    assert {len(t) for t in tuples_of(choice)} == {1}
+    assert not choice.selection["complete"]
+
+
+def run_search(source, time_limit=inf, **changes):
+    """Return what a search finds in a table."""
+    settings = replace(EFFORTS["fast"], **changes)
+    rows = deal_rows(source, settings.rows, settings.folds, 0)
+    found = Search(rows, settings, settings.orders, 0, Threads(1), time_limit=time_limit)
+    return found.run()
+
+
+@in_both_spaces
+@pytest.mark.parametrize("time_limit", [inf, 1e-9])
+def test_losses_are_told_without_the_doubt_that_comparisons_have(time_limit):
+    source, changes = told_by_two(features=4), {"orders": 2, "share": 1.0}
+    model = run_search(source, time_limit, **changes)
+    model.fits.point = model.tuned.point
+    told = HeldLosses.of(model.fits.losses, model.fits.rows.held).mean
+    assert model.trial["loss"] == model.tuned.losses.plain == pytest.approx(told, abs=1e-5)
+    assert model.tuned.loss > told + 1e-4
+    settings = replace(EFFORTS["fast"], **changes)
+    choice = find(source, settings=settings, time_limit=time_limit)
+    assert choice.selection["loss"] == model.trial["loss"]
+
+
 # Weak tables.
 
 
@@ -191,6 +225,35 @@ def test_tables_that_held_out_rows_need_are_never_left_out():
     source = make_source(codes, rng.binomial(3, 0.05 + 0.3 * codes.sum(axis=0)) >= 2)
     settings = replace(EFFORTS["fast"], orders=1, share=0.3)
     assert len(tuples_of(find(source, settings=settings))) == 3
+
+
+@in_both_spaces
+def test_fits_are_as_they_were_where_tables_were_not_to_be_left_out(monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (3, 1500))
+    source = make_source(codes, rng.binomial(3, 0.05 + 0.3 * codes.sum(axis=0)) >= 2)
+    fitted = []
+
+    def note(kind):
+        minimise = kind.minimise
+
+        def minimise_noted(self, strength, known=inf):
+            fitted.append(self.present.copy())
+            return minimise(self, strength, known)
+
+        monkeypatch.setattr(kind, "minimise", minimise_noted)
+
+    note(search.RowFits)
+    note(search.CellFits)
+    model = run_search(source, orders=1, share=0.3)
+    # It was tried.
+    assert not fitted[-1].all()
+    assert model.final.all()
+    assert model.fits.present is model.present
+    assert model.present.all()
+    assert model.fits.point is model.tuned.point
+    found = HeldLosses.of(model.fits.losses, model.fits.rows.held, margins_by_shares(model.fits))
+    np.testing.assert_allclose(found.each, model.tuned.losses.each, atol=1e-4)
 
 
 @given(st.lists(st.floats(0.0, 10.0), min_size=1, max_size=8), st.floats(0.05, 1.0))

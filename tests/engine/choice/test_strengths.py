@@ -17,6 +17,7 @@ from deepbroad.engine.choice.strengths import (
     HARMFUL,
     LEAST,
     MOST,
+    Tuned,
     Tuning,
     find_vertex,
     first_strengths,
@@ -24,6 +25,7 @@ from deepbroad.engine.choice.strengths import (
 )
 from deepbroad.engine.choice.tables import SHIFTS, Candidates
 from deepbroad.kernels.threads import Threads
+from tests.engine.choice.naive_fits import margins_by_shares
 from tests.engine.choice.tables_for_tests import make_source
 
 SETTINGS = EFFORTS["fast"]
@@ -97,8 +99,9 @@ def test_the_losses_are_those_of_the_strengths_and_better_than_at_the_start(kind
     source = told_by_one()
     tuned, fits, _ = tune(source, 100.0, kind=kind, weighed=weighed)
     fits.point = tuned.point
-    found = HeldLosses.of(fits.losses, fits.rows.held)
+    found = HeldLosses.of(fits.losses, fits.rows.held, margins_by_shares(fits))
     np.testing.assert_allclose(found.each, tuned.losses.each, atol=2e-3)
+    assert found.plain == pytest.approx(tuned.losses.plain, abs=1e-4)
     assert tuned.loss == tuned.losses.mean
     late, _, tried = tune(source, 100.0, is_late=lambda: True, kind=kind)
     assert tuned.loss < late.loss
@@ -135,7 +138,7 @@ def test_what_the_evidence_gives_is_never_taken_where_nothing_is_sure_enough(kin
     np.testing.assert_array_equal(kept.strength, best.strength)
     np.testing.assert_array_equal(kept.losses.each, best.losses.each)
     fits.point = kept.point
-    found = HeldLosses.of(fits.losses, fits.rows.held)
+    found = HeldLosses.of(fits.losses, fits.rows.held, margins_by_shares(fits))
     np.testing.assert_allclose(found.each, kept.losses.each, atol=2e-3)
 
 
@@ -153,13 +156,19 @@ def test_strengths_stay_within_bounds(kind):
 # The search by itself, over losses that are known.
 
 
+def of_rows(losses):
+    """Return the losses of rows that there is no doubt about."""
+    return HeldLosses(np.asarray(losses, float), np.ones(len(losses)), float(np.mean(losses)))
+
+
 class KnownLosses:
-    """Fits whose loss is a function of the strength of the first table."""
+    """Fits of some tables whose loss is a function of the strength of the first."""
 
     n_folds, point = 2, None
 
-    def __init__(self, loss, traces=None):
+    def __init__(self, loss, count=3, traces=None):
         self.loss, self.known = loss, traces
+        self.present = np.ones((count, self.n_folds), bool)
         self.tried, self.begun, self.told = [], [], []
 
     def minimise(self, strength, known=inf):
@@ -167,11 +176,10 @@ class KnownLosses:
         self.begun.append(self.point)
         self.told.append(known)
         self.point = len(self.tried)
-        return HeldLosses(np.full(2, self.loss(strength[0])), np.ones(2))
+        return of_rows(np.full(2, self.loss(strength[0])))
 
     def traces(self, draws):
-        count = len(self.tried[0])
-        return self.known or Traces(*np.ones((3, count)))
+        return self.known or Traces(*np.ones((3, len(self.present))))
 
 
 def search(loss, known=inf, settings=SURE, is_late=lambda: False, start=1.0):
@@ -182,17 +190,17 @@ def search(loss, known=inf, settings=SURE, is_late=lambda: False, start=1.0):
     return tuning.run(np.full(3, start), every, known), np.array(fits.tried)
 
 
-def list_both():
-    """Return the tables of three features and of their pairs."""
+def list_both(chosen=range(6)):
+    """Return the tables of three features and of their pairs, or some of them."""
     source = told_by_one(20)
     made = Candidates(source.attributes, source.cardinalities, 1e3, shifted=False, searched=())
     pairs = made.unshifted(np.array([[0, 1], [0, 2], [1, 2]]))
-    return made.join(list_singles(source), pairs)
+    return made.take(made.join(list_singles(source), pairs), np.array(chosen))
 
 
 def weigh(loss, traces, settings=SETTINGS, is_late=lambda: False):
     """Return fits of three features and their pairs, the best scaled one, and one weighed."""
-    fits = KnownLosses(loss, traces)
+    fits = KnownLosses(loss, 6, traces)
     tuning = Tuning(fits, list_both(), settings, np.empty(0), is_late)
     best = tuning.run(np.arange(1.0, 7.0), np.ones(6, bool), inf)
     fits.tried, fits.begun, fits.told = [best.strength], [], []
@@ -308,9 +316,9 @@ def test_the_better_of_the_two_is_taken_if_it_gains(chosen):
     class ByStrengths(KnownLosses):
         def minimise(self, strength, known=inf):
             super().minimise(strength, known)
-            return HeldLosses(np.full(2, loss.get(tuple(strength), 1.0)), np.ones(2))
+            return of_rows(np.full(2, loss.get(tuple(strength), 1.0)))
 
-    fits = ByStrengths(None, SMALLER_TO_LARGER)
+    fits = ByStrengths(None, 6, SMALLER_TO_LARGER)
     fits.loss = lambda strength: 1.0
     tuning = Tuning(fits, list_both(), SETTINGS, np.empty(0), lambda: False)
     fits.tried, fits.point = [best.strength], best.point
@@ -337,6 +345,106 @@ def test_where_it_is_late_what_the_evidence_gives_is_not_scaled():
     assert len(fits.begun) == 2
 
 
+def weigh_some(chosen, traces, absent=()):
+    """Return the strengths that the evidence gives some tables, of which no fold has `absent`."""
+    chosen = np.array(chosen)
+    fits = KnownLosses(lambda strength: 1.0, len(chosen), Traces(*np.array(traces)[:, chosen]))
+    fits.present[list(absent)] = False
+    tuning = Tuning(fits, list_both(chosen), SETTINGS, np.empty(0), lambda: False)
+    tuning.weigh(Tuned(chosen + 1.0, of_rows([1.0, 1.0]), None))
+    return fits.tried[:2]
+
+
+@given(st.integers(0, 200), st.sampled_from([[4], [0, 5], [3, 4, 5]]))
+def test_tables_that_no_fold_has_keep_their_strength_and_change_no_others(seed, absent):
+    rng, some = np.random.default_rng(seed), [t for t in range(6) if t not in absent]
+    traces = np.stack([*rng.uniform(1.0, 9.0, (2, 6)), rng.uniform(0.1, 30.0, 6)])
+    traces[:, absent] = 0.0
+    found = weigh_some(range(6), traces, absent)
+    # Both as the evidence has it, and with the variances that were known.
+    for strength, expected in zip(found, weigh_some(some, traces), strict=True):
+        np.testing.assert_array_equal(strength[absent], np.array(absent) + 1.0)
+        np.testing.assert_allclose(strength[some], expected)
+
+
+@pytest.mark.parametrize("some", [[0, 1, 2], [0, 1, 2, 4]])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fits_of_tables_that_no_fold_has_give_others_what_they_have_without_them(kind, some):
+    rows = deal_rows(told_by_one(400), 10_000, 3, 0)
+    draws = np.random.default_rng(0).random(rows.source.n_rows)
+
+    def weigh_all(chosen, absent=()):
+        tables, strength, tried = list_both(chosen), np.array(chosen) + 1.0, []
+        present = np.ones((len(chosen), rows.n_folds), bool)
+        present[list(absent)] = False
+        fits = kind(rows, tables.terms, present, Threads(1))
+        best = Tuned(strength, fits.minimise(strength), fits.point)
+        minimise = fits.minimise
+        fits.minimise = lambda strength, known=inf: tried.append(strength) or minimise(strength)
+        tuned = Tuning(fits, tables, SETTINGS, draws, lambda: False).weigh(best)
+        assert np.isfinite(tuned.strength).all()
+        assert np.isfinite(tuned.losses.each).all()
+        return tried[:2]
+
+    absent = [t for t in range(6) if t not in some]
+    for strength, expected in zip(weigh_all(range(6), absent), weigh_all(some), strict=True):
+        np.testing.assert_array_equal(strength[absent], np.array(absent) + 1.0)
+        np.testing.assert_allclose(strength[some], expected, rtol=0.02)
+
+
+@given(st.integers(0, 200))
+def test_a_table_that_fewer_folds_have_is_nearer_to_what_is_typical(seed):
+    diagonal = np.random.default_rng(seed).uniform(1.0, 9.0, 3)
+    # The first has more effective parameters than others: alone it would have more strength.
+    traces = Traces(diagonal * np.array([0.9, 0.5, 0.1]), diagonal, np.ones(3))
+    tables, found = list_singles(told_by_one(20)), []
+    for present in (True, False):
+        fits = KnownLosses(lambda strength: 1.0, 3, traces)
+        fits.present[0, 1] = present
+        tuning = Tuning(fits, tables, SETTINGS, np.empty(0), lambda: False)
+        tuning.weigh(Tuned(np.ones(3), of_rows([1.0, 1.0]), None))
+        found.append(fits.tried[0])
+    assert found[1][0] < found[0][0]
+    np.testing.assert_array_equal(found[1][1:], found[0][1:])
+
+
+# Time.
+
+
+def test_a_search_that_gave_up_for_harm_does_not_ask_for_the_time():
+    asked, tried = [], []
+
+    def loss(strength):
+        tried.append(strength)
+        return 2.0 + 1.0 / (1.0 + np.log1p(strength))
+
+    search(loss, known=1.9, is_late=lambda: bool(asked.append(len(tried))))
+    assert asked
+    assert all(count < len(tried) for count in asked)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_time_is_asked_for_between_rounds_and_not_after_the_last(rounds):
+    asked, begun = [], []
+
+    class Steady(Tuning):
+        """One whose strengths are not scaled, so that nothing but rounds may ask for the time."""
+
+        def _scale(self, first, scaled, known, ways=(1, -1)):
+            begun.append(first)
+            return first
+
+    fits = KnownLosses(None, 6, SMALLER_TO_LARGER)
+    fits.loss = lambda strength: 0.5 ** len(fits.tried)
+    settings = replace(SETTINGS, rounds=rounds)
+    tuning = Steady(
+        fits, list_both(), settings, np.empty(0), lambda: bool(asked.append(len(begun)))
+    )
+    tuning.weigh(Tuned(np.ones(6), of_rows([1.0, 1.0]), None))
+    assert len(begun) == rounds
+    assert asked == list(range(1, rounds))
+
+
 # Comparisons.
 
 
@@ -351,10 +459,6 @@ def test_the_vertex_of_three_points_is_that_of_their_parabola(height, place, cur
 @pytest.mark.parametrize("values", [(1.0, 1.0, 1.0), (3.0, 2.0, 1.0), (0.0, 1.0, 0.0)])
 def test_values_without_a_least_have_no_vertex(values):
     assert find_vertex(*values) == (0.0, 0.0)
-
-
-def of_rows(losses):
-    return HeldLosses(np.asarray(losses, float), np.ones(len(losses)))
 
 
 def test_better_is_what_gains_a_share_of_the_loss_and_more_than_chance():
