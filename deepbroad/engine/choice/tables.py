@@ -73,6 +73,8 @@ class Candidates:
         rank = {lower: place for place, lower in enumerate(kept)}
         grown: dict[tuple[int, ...], int] = {}
         for lower, place in rank.items():
+            if len(grown) >= most:
+                break
             for feature in set(range(self.n_features)).difference(lower):
                 grown.setdefault(tuple(sorted((*lower, feature))), place)
         best = sorted(grown, key=lambda t: (grown[t], t))
