@@ -10,7 +10,7 @@ equal at four decimals.
     python benchmarks/peers.py --rows peers.jsonl
     python benchmarks/peers.py --rows peers.jsonl --datasets car nursery --models dbl lightgbm
     python benchmarks/peers.py --rows peers.jsonl --report-only
-    python benchmarks/peers.py --rows peers.jsonl --report-only --folds 1
+    python benchmarks/peers.py --rows peers.jsonl --report-only --folds 1 --before before.jsonl
 """
 
 import argparse
@@ -21,10 +21,18 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import THREADS, Split, append_line, list_data_sets, load, read_lines
+from common import (
+    THREADS,
+    Split,
+    append_line,
+    geometric_mean,
+    list_data_sets,
+    load,
+    read_lines,
+)
 from numpy.typing import NDArray
 from peer_models import PEERS, Fitted, categorical_names, timed
-from peer_report import print_report
+from peer_report import print_report, tally
 from process import run_in_child
 from sklearn.base import clone
 
@@ -144,6 +152,24 @@ def compute(
                     break
 
 
+def print_before(
+    rows: dict[tuple[str, int, str], dict[str, Any]],
+    before: dict[tuple[str, int, str], dict[str, Any]],
+    names: Iterable[str],
+    folds: Sequence[int],
+) -> None:
+    """Print the test log loss of ours over that of another version, 1/(2N) added to both."""
+    pairs = []
+    for name in names:
+        for key in ((name, fold, "dbl") for fold in folds):
+            both = rows.get(key, {}), before.get(key, {})
+            if all(row.get("status") == "done" for row in both):
+                pad = 0.5 / len(split_fold(name, key[1]).y_test)
+                pairs.append((both[0]["log_loss"] + pad, both[1]["log_loss"] + pad))
+    ratio = geometric_mean(ours / theirs for ours, theirs in pairs)
+    print(f"\nLog loss over that of {len(pairs)} rows before: {ratio:.3f}, {tally(pairs)}")
+
+
 def main() -> None:
     """Compute the rows that are missing, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -154,6 +180,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=THREADS)
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds of each fit")
     parser.add_argument("--report-only", action="store_true")
+    parser.add_argument("--before", type=Path, help="rows of another version of ours")
     chosen = parser.parse_args()
     names = chosen.datasets or list_data_sets(MOST_ROWS)
     if not chosen.report_only:
@@ -167,6 +194,8 @@ def main() -> None:
         )
     rows = read_rows(chosen.rows)
     print_report({key: row for key, row in rows.items() if key[1] in chosen.folds}, names)
+    if chosen.before is not None:
+        print_before(rows, read_rows(chosen.before), names, chosen.folds)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from deepbroad.model.scores import ScoreTables
 from deepbroad.solvers import LBFGS, Solution
 from deepbroad.solvers.solver import Callback
 
-# Twenty folds do as well as a hundred (amazon-employee-access).
+# A cell's counts lack a twentieth of its rows at most: more folds change little.
 FOLDS = 20
 # λ of the weights, which are few; half or twice of it makes no difference.
 STRENGTH = 100.0

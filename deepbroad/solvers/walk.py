@@ -41,7 +41,7 @@ OVERSHOT = 3.0
 # was the last.
 PATIENCE, SHARE_OF_PATIENCE = 1, 0.1
 # The k-th gradient meets a past of weight k/(k + WARMING) at most: while the radius still grows,
-# a long memory brings what was right some steps ago, and the walk overshoots (poker-hand, letter).
+# a long memory brings what was right some steps ago, and the walk overshoots.
 WARMING = 10
 # Then m is of a quarter of a pass: in longer ones, batches are many and each tells less. It is of
 # ten steps at least.

@@ -157,11 +157,11 @@ class Search:
                 break
             self.depth = depth
             found = self.run()
-            found.trial["taken"] = best is None or self._is_better(found, best)
-            if best is None or found.trial["taken"]:
-                if best is not None:
-                    best.trial["taken"] = False
-                best = found
+            is_taken = best is None or self._is_better(found, best)
+            found.trial["taken"] = is_taken
+            if best is not None and is_taken:
+                best.trial["taken"] = False
+            best = found if is_taken else best
             # The folds of what is not the best are not to lie beside the next ones.
             del found
         assert best is not None, "there is a feature"
@@ -293,6 +293,7 @@ class Search:
         if found is None:
             return False
         best.fits.point = best.tuned.point
+        # Losses by counts come without margins, so that neither side has doubt.
         before = HeldLosses.of(best.fits.losses[:, :1], self.rows.held[:, :1])
         trial = self._note(int(counted.terms.orders.max()), len(counted.terms), found.mean)
         taken = is_better(found, before, self.settings)

@@ -106,7 +106,7 @@ class Tuning:
             if done and self._is_late():
                 break
             self._fits.point = best.point
-            weighed = self._weigh(best.strength)
+            weighed = self._apply_evidence(best.strength)
             tried = []
             for strength in (weighed, self._keep_variances(weighed, best.strength)):
                 self._fits.point = best.point
@@ -176,7 +176,7 @@ class Tuning:
         factors = np.divide(found, before, out=np.ones_like(found), where=before > 0)
         return strength * np.where(is_fitted, factors[self._orders], 1.0)
 
-    def _weigh(self, strength: np.ndarray) -> np.ndarray:
+    def _apply_evidence(self, strength: np.ndarray) -> np.ndarray:
         """Return the strengths that the evidence gives: λ = γ / ‖β‖² for each table.
 
         A Gamma prior whose mean is the strength of the table's group, by order and level, holds for

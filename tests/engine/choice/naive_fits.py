@@ -1,6 +1,7 @@
 """Models of validation folds by explicit one-hot designs in NumPy: what fits of folds must find."""
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 
 from deepbroad.engine.choice.dealing import deal_rows
@@ -147,3 +148,13 @@ def probe(fits, count):
     random, rows = np.random.default_rng(1), fits.rows.source.n_rows
     probes = [fits.traces(random.random(rows)) for _ in range(count)]
     return np.mean([each.effective for each in probes], axis=0), probes[-1]
+
+
+def check_held_losses(fits, class_variance):
+    """Fit, and compare the losses of held-out rows, and their doubt, with those of naive fits."""
+    found = fits.minimise(STRENGTH)
+    expected = naive_held_losses(fits, STRENGTH, class_variance)
+    np.testing.assert_allclose(found.each, expected, atol=2e-3)
+    plain, held = naive_losses(fits, STRENGTH, class_variance), fits.rows.held
+    doubted = np.average(expected, weights=found.weights) - (plain * held).sum() / held.sum()
+    assert found.mean - found.plain == pytest.approx(doubted, rel=0.01)

@@ -15,11 +15,11 @@ from tests.engine.choice.naive_fits import (
     OTHER,
     STRENGTH,
     TERMS,
+    check_held_losses,
     draw_rows,
     everywhere,
     exact_traces,
     make_terms,
-    naive_held_losses,
     naive_losses,
     naive_shares,
     naive_squares,
@@ -52,13 +52,7 @@ def test_fits_are_separate_fits_of_each_fold(n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_held_out_losses_allow_for_labels_that_are_other_ones(n_classes):
-    fits = make_fits(n_classes)
-    found = fits.minimise(STRENGTH)
-    expected = naive_held_losses(fits, STRENGTH, CLASS_VARIANCE)
-    np.testing.assert_allclose(found.each, expected, atol=2e-3)
-    plain, held = naive_losses(fits, STRENGTH, CLASS_VARIANCE), fits.rows.held
-    doubted = np.average(expected, weights=found.weights) - (plain * held).sum() / held.sum()
-    assert found.mean - found.plain == pytest.approx(doubted, rel=0.01)
+    check_held_losses(make_fits(n_classes), CLASS_VARIANCE)
 
 
 def test_held_shares_are_those_of_the_fold_that_holds_a_row_out():
